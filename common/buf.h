@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A growing byte buffer and a list of strings. */
+#ifndef GPUSHARE_COMMON_BUF_H
+#define GPUSHARE_COMMON_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Starts as {0}. @data ends in a NUL that @len does not count, once anything was added. */
+struct gs_buf {
+	char *data;
+	size_t len, cap;
+};
+
+/* Frees what the buffer holds; it can be used again. */
+void gs_buf_free(struct gs_buf *buf);
+#define cleanup_buf __attribute__((cleanup(gs_buf_free)))
+
+/* Appends @len bytes, a string, a character, a formatted string. */
+void gs_buf_add(struct gs_buf *buf, const char *data, size_t len);
+void gs_buf_adds(struct gs_buf *buf, const char *s);
+void gs_buf_addc(struct gs_buf *buf, char c);
+__attribute__((format(printf, 2, 3))) void gs_buf_addf(struct gs_buf *buf, const char *fmt, ...);
+
+/*
+ * Appends @s as a JSON string with its quotes. Control characters, '"' and '\' are escaped as
+ * RFC 8259 section 7 asks; every other byte stays as it is.
+ */
+void gs_buf_add_json(struct gs_buf *buf, const char *s);
+
+/* Takes the bytes out of the buffer (never NULL, NUL-terminated); the caller frees. */
+char *gs_buf_steal(struct gs_buf *buf);
+
+/* A list of strings that it owns. Starts as {0}; @v is not NULL-terminated. */
+struct gs_strv {
+	char **v;
+	size_t n;
+};
+
+/* Frees the strings and the list; it can be used again. */
+void gs_strv_free(struct gs_strv *list);
+#define cleanup_strv __attribute__((cleanup(gs_strv_free)))
+
+/* Appends a copy of @s; or @s itself, which the list then owns. */
+void gs_strv_add(struct gs_strv *list, const char *s);
+void gs_strv_take(struct gs_strv *list, char *s);
+
+/* Is @s in the list? */
+bool gs_strv_has(const struct gs_strv *list, const char *s);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vendor catalogue: how one maker's devices are recognised; one JSON file a vendor. */
+#ifndef GPUSHARE_COMMON_CATALOGUE_H
+#define GPUSHARE_COMMON_CATALOGUE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+
+/* card: one for each card; shared: all cards' users need it (uvm); control: administration too. */
+enum gs_node_kind { GS_NODE_CARD, GS_NODE_SHARED, GS_NODE_CONTROL };
+
+struct gs_node {
+	char *glob;		 /* absolute, fnmatch(3) with FNM_PATHNAME */
+	size_t literal;		 /* its length before the first wildcard */
+	enum gs_node_kind kind;
+	struct gs_strv drivers;	 /* node is ours only under these kernel drivers; empty: any */
+};
+
+/*
+ * How two values of one environment variable become one. list: comma-separated, joined without
+ * repeats. replace: they must be equal. local: the value counts positions inside one container,
+ * so it is dropped when there are several sources.
+ */
+enum gs_env_merge { GS_ENV_LIST, GS_ENV_REPLACE, GS_ENV_LOCAL };
+
+struct gs_env {
+	char *name;
+	enum gs_env_merge merge;
+	bool selects;	     /* its value tells the next runtime which cards to inject */
+};
+
+struct gs_mount {
+	char *to;	     /* glob of the destination */
+	struct gs_strv from; /* globs of the host path; empty: a root followed by @to */
+	bool selects;	     /* the mount itself tells the next runtime which cards to inject */
+};
+
+struct gs_vendor {
+	char *name, *file;
+	struct gs_node *nodes;
+	size_t n_nodes;
+	struct gs_env *envs;
+	size_t n_envs;
+	struct gs_mount *mounts;
+	size_t n_mounts;
+	struct gs_strv roots;	      /* prefixes of host paths of the driver's files; "" is "/" */
+	struct gs_strv hooks;	      /* globs of OCI hook programs that may be copied */
+	struct gs_strv next_runtimes; /* base names of runtimes that inject by selector */
+	struct gs_strv next_hooks;    /* globs of hooks that those runtimes add themselves */
+	struct gs_strv select_none;   /* selector values that mean no card; the first is written */
+	struct gs_strv chrdevs;	      /* globs of names in /proc/devices */
+	struct gs_strv resources;     /* Kubernetes resource names */
+	json_t *entry;		      /* the whole file, for the parts that read other sections */
+};
+
+struct gs_catalogue {
+	struct gs_vendor *v;
+	size_t n;
+};
+
+/*
+ * Reads every *.json of @dirs, in the order of the folders and of names; a file in a later folder
+ * replaces the one of the same name. A folder that does not exist is no error; no file at all in
+ * any of them is -ENOENT. A file with a mistake is an error that names file, line or key.
+ */
+int gs_catalogue_load(struct gs_catalogue *cat, const struct gs_strv *dirs, struct gs_err *err);
+
+/* Frees what @cat holds. */
+void gs_catalogue_free(struct gs_catalogue *cat);
+#define cleanup_catalogue __attribute__((cleanup(gs_catalogue_free)))
+
+/*
+ * Is the device node @path with these numbers this vendor's? Gives the matching rule or NULL.
+ * Where the rule names drivers, the node's driver is looked up in
+ * /sys/dev/char/<major>:<minor>/device/driver.
+ */
+const struct gs_node *gs_vendor_node(const struct gs_vendor *vendor, const char *path,
+				     unsigned int major, unsigned int minor);
+
+/* The vendor's variable of that name (@len bytes), or NULL. */
+const struct gs_env *gs_vendor_env(const struct gs_vendor *vendor, const char *name, size_t len);
+
+/*
+ * Is a bind mount of host path @source at @destination one of this vendor's files? Both must
+ * match, because a pod's author chooses the destinations of his own volumes.
+ */
+const struct gs_mount *gs_vendor_mount(const struct gs_vendor *vendor, const char *destination,
+				       const char *source);
+
+/* May the hook program @path be copied (@next: is it one that the next runtime adds itself)? */
+bool gs_vendor_hook(const struct gs_vendor *vendor, const char *path);
+bool gs_vendor_next_hook(const struct gs_vendor *vendor, const char *path);
+
+/* Does the runtime with this path inject this vendor's cards by selector? */
+bool gs_vendor_next_runtime(const struct gs_vendor *vendor, const char *path);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files: read with a bound, written so that a reader sees the old or the new one, never half. */
+#ifndef GPUSHARE_COMMON_FILE_H
+#define GPUSHARE_COMMON_FILE_H
+
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "common/err.h"
+
+/*
+ * Reads the regular file @path (relative to @dirfd, as in openat(2); @flags may add O_NOFOLLOW)
+ * of at most @max bytes. Gives its bytes, NUL-terminated (the caller frees), their number without
+ * the NUL, and, if @ret_st is not NULL, its fstat. -EFBIG: larger; -EINVAL: no regular file; else
+ * what open or read said.
+ */
+int gs_file_read(int dirfd, const char *path, int flags, size_t max, char **ret, size_t *ret_len,
+		 struct stat *ret_st, struct gs_err *err);
+
+/*
+ * Replaces @name in the directory @dirfd by a new file with @len bytes of @data: an unguessable
+ * temporary name (O_EXCL), owner and mode of @like, fsync, rename. On any error the old file is
+ * untouched and the temporary name is gone. Only st_mode, st_uid and st_gid of @like are used.
+ */
+int gs_file_replace(int dirfd, const char *name, const char *data, size_t len,
+		    const struct stat *like, struct gs_err *err);
+
+/* The same with mode 0600, owner root, and no fsync (for files that do not outlive a boot). */
+int gs_file_publish(int dirfd, const char *name, const char *data, size_t len, struct gs_err *err);
+
+/*
+ * Makes @name in @dirfd with @data only where there is none yet, whole or not at all (written
+ * under a temporary name, fsync, link(2)). -EEXIST: it was there.
+ */
+int gs_file_create(int dirfd, const char *name, const char *data, size_t len, struct gs_err *err);
+
+/*
+ * Opens the directory @path/@sub (@sub may be NULL), making what is missing with mode 0700
+ * (leading parts 0755). -EPERM: the last part is not root's own or others may write to it.
+ * Gives a descriptor; the caller closes.
+ */
+int gs_dir_make(const char *path, const char *sub, struct gs_err *err);
+
+/* The same without making anything; -ENOENT where it does not exist. */
+int gs_dir_open(const char *path, const char *sub, struct gs_err *err);
+
+#endif

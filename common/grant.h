@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grants: read, check, bind, write (include/gpushare/grant.h has the files). */
+#ifndef GPUSHARE_COMMON_GRANT_H
+#define GPUSHARE_COMMON_GRANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/identity.h"
+
+enum gs_grant_kind { GS_GRANT_SHARE, GS_GRANT_SPOT };
+
+struct gs_grant {
+	char name[33];
+	enum gs_grant_kind kind;
+	bool revoked;
+	char *resource;		     /* may be NULL */
+	struct gs_strv cards;
+	struct gs_identity *sources;
+	size_t n_sources;
+	struct gs_identity to;	     /* unset: whoever binds it first */
+	char *lease_boot_id;	     /* spot only */
+	uint64_t lease_deadline_ms;  /* CLOCK_BOOTTIME */
+};
+
+/* Frees what @grant holds. */
+void gs_grant_free(struct gs_grant *grant);
+#define cleanup_grant __attribute__((cleanup(gs_grant_free)))
+
+/* Exactly 32 lower-case hex digits? Only such a name may become a file name. */
+bool gs_grant_name_valid(const char *name);
+
+/* The first six characters and dots: a grant's name is a secret, messages never hold it whole. */
+const char *gs_grant_short(const char *name, char buf[10]);
+
+/*
+ * Reads lib_dir/grants/<name>.json. The folder must be root's with mode 0700; the file regular,
+ * root's, not writable by others, at most 64 KiB, no symbolic link. -EINVAL: the name or the file
+ * is malformed; -ENOENT: no such grant; -EPERM: not root's alone.
+ */
+int gs_grant_read(const char *lib_dir, const char *name, struct gs_grant *ret, struct gs_err *err);
+
+/*
+ * Is the grant in force: not revoked and, for a spot grant, its lease of this boot and not run out?
+ * -ECANCELED with "the GPU was reclaimed by its holder", or "was revoked" for a share grant.
+ */
+int gs_grant_in_force(const struct gs_grant *grant, struct gs_err *err);
+
+/* Does the grant name this source? */
+bool gs_grant_has_source(const struct gs_grant *grant, const struct gs_identity *source);
+
+/* Who uses a grant: with a CRI identity pod UID and container name, else the container's id. */
+struct gs_grant_user {
+	const char *pod_uid, *container; /* both or neither */
+	const char *container_id;
+};
+
+/*
+ * Binds the grant to @user at its first use (O_EXCL), or checks that it is bound to the same one.
+ * -EACCES: bound to another; the message does not say to whom.
+ */
+int gs_grant_bind(const char *lib_dir, const char *name, const struct gs_grant_user *user,
+		  struct gs_err *err);
+
+/* As gs_grant_bind(), but never binds: -ENOENT where it is not bound at all. */
+int gs_grant_bound(const char *lib_dir, const char *name, const struct gs_grant_user *user,
+		   struct gs_err *err);
+
+/*
+ * Writes a new share grant with a random name (getrandom(2)) and gives the name. @resource may be
+ * NULL, @to unset. The folder is made where it is missing.
+ */
+int gs_grant_create(const char *lib_dir, const struct gs_grant *grant, char ret_name[33],
+		    struct gs_err *err);
+
+/* Rewrites the grant with state "revoked". */
+int gs_grant_revoke(const char *lib_dir, const char *name, struct gs_err *err);
+
+/* All grants' names, for listing. */
+int gs_grant_list(const char *lib_dir, struct gs_strv *ret, struct gs_err *err);
+
+#endif

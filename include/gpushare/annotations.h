@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The annotation keys: what pod authors, the platform and our own parts write on pods. */
+#ifndef GPUSHARE_ANNOTATIONS_H
+#define GPUSHARE_ANNOTATIONS_H
+
+#define GS_ANNOTATION_DOMAIN "gpushare.k8s.io"
+#define GS_ANNOTATION_PREFIX GS_ANNOTATION_DOMAIN "/"
+
+/* "<key>.<container>": "<namespace>/<pod>/<container>[,...]"; the long form has no suffix. */
+#define GS_KEY_FROM GS_ANNOTATION_PREFIX "container-devices-from"
+
+/* Resource pool and account of the pod; written by the platform. */
+#define GS_KEY_PARTITION GS_ANNOTATION_PREFIX "partition"
+#define GS_KEY_USER_ID GS_ANNOTATION_PREFIX "user_id"
+
+/* CPU and memory of an over-sold container, Kubernetes quantities; written by the webhook. */
+#define GS_KEY_VCPU GS_ANNOTATION_PREFIX "vcpu"
+#define GS_KEY_VMEM GS_ANNOTATION_PREFIX "vmem"
+
+/* Name of a grant file, from the device plugin; a secret until bound. */
+#define GS_KEY_GRANT GS_ANNOTATION_PREFIX "grant"
+
+/* "<namespace>/<pod>/<container>", believed only where the config says that no CRI runs. */
+#define GS_KEY_IDENTITY GS_ANNOTATION_PREFIX "identity"
+
+#endif
