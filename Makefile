@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+# One entry to everything: `make help` lists the targets.
+
+VERSION := $(file <VERSION)
+
+# Where things are installed. The programs know these paths, so give the same values to `make` and
+# to `make install`; a change of one rebuilds what depends on it.
+PREFIX ?= /usr
+BINDIR ?= $(PREFIX)/bin
+LIBEXECDIR ?= $(PREFIX)/libexec/gpushare
+DATADIR ?= $(PREFIX)/share/gpushare
+MANDIR ?= $(PREFIX)/share/man
+SYSCONFDIR ?= /etc
+DESTDIR ?=
+
+AR ?= ar
+INSTALL ?= install
+PYTHON ?= /usr/bin/python3
+# The fuzzers need clang's libFuzzer; everything else builds with gcc or clang.
+FUZZ_CC ?= clang-14
+# How long `make fuzz-runtime` runs, each target its share.
+SECONDS ?= 60
+
+# SAN=1: the same programs and tests under ASan and UBSan, in a folder of their own.
+# FUZZ=1: instrumented for libFuzzer (used by fuzz-runtime).
+ifdef FUZZ
+B := build/fuzz
+CC := $(FUZZ_CC)
+else ifdef SAN
+B := build/san
+else
+B := build
+endif
+
+# ---- Flags: CFLAGS, CPPFLAGS and LDFLAGS are the user's, GS_* are ours.
+CFLAGS ?= -O2 -g
+
+GS_CPPFLAGS := -Iinclude -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
+	-DGPUSHARE_VERSION='"$(VERSION)"' \
+	-DGPUSHARE_BINDIR='"$(BINDIR)"' \
+	-DGPUSHARE_LIBEXECDIR='"$(LIBEXECDIR)"' \
+	-DGPUSHARE_DATADIR='"$(DATADIR)"' \
+	-DGPUSHARE_SYSCONFDIR='"$(SYSCONFDIR)"'
+
+GS_WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef \
+	-Wmissing-declarations -Wold-style-definition -Wnested-externs -Wredundant-decls \
+	-Wpointer-arith -Winit-self -Wempty-body -Wwrite-strings -Wmissing-include-dirs \
+	-Wimplicit-fallthrough
+ifdef WERROR
+GS_WARN += -Werror
+endif
+
+GS_CFLAGS := -std=gnu11 $(GS_WARN) -fPIE -fno-strict-aliasing -fno-common \
+	-ffunction-sections -fdata-sections
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+ifdef FUZZ
+GS_CFLAGS += $(SANITIZE) -fsanitize=fuzzer-no-link
+GS_LDFLAGS := $(SANITIZE)
+else ifdef SAN
+GS_CFLAGS += $(SANITIZE)
+GS_LDFLAGS := $(SANITIZE)
+else
+GS_CPPFLAGS += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+GS_CFLAGS += -fstack-protector-strong -fstack-clash-protection
+GS_LDFLAGS := -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed
+# The runtime and its hook run for every container of a node: without a dynamic linker they start
+# sooner, and no LD_PRELOAD or ld.so.conf of anybody reaches them.
+STATIC := -static-pie
+endif
+PIE := -pie
+
+JANSSON_LIBS ?= -ljansson
+CMOCKA_LIBS ?= -lcmocka
+
+# ---- What is built from what.
+PROGRAMS := $(addprefix $(B)/,gpushare-runtime gpushare-hook gpushare-spec gpusharectl)
+RUNTIME_MAINS := runtime/main.c runtime/hook.c runtime/dryrun.c
+
+objs = $(patsubst %.c,$(B)/obj/%.o,$(1))
+COMMON_OBJS := $(call objs,$(wildcard common/*.c))
+RUNTIME_OBJS := $(call objs,$(filter-out $(RUNTIME_MAINS),$(wildcard runtime/*.c)))
+CTL_OBJS := $(call objs,$(filter-out ctl/main.c,$(wildcard ctl/*.c)))
+
+all: $(PROGRAMS) ## every program, into build/
+
+$(B)/gpushare-runtime: $(call objs,runtime/main.c) $(B)/libgsruntime.a $(B)/libgpushare.a
+$(B)/gpushare-hook: $(call objs,runtime/hook.c) $(B)/libgsruntime.a $(B)/libgpushare.a
+$(B)/gpushare-spec: $(call objs,runtime/dryrun.c) $(B)/libgsruntime.a $(B)/libgpushare.a
+$(B)/gpusharectl: $(call objs,ctl/main.c) $(B)/libgsctl.a $(B)/libgpushare.a
+
+$(B)/gpushare-runtime $(B)/gpushare-hook: MODE = $(or $(STATIC),$(PIE))
+MODE = $(PIE)
+
+$(PROGRAMS):
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) $(MODE) -o $@ $^ $(JANSSON_LIBS)
+
+$(B)/libgpushare.a: $(COMMON_OBJS)
+$(B)/libgsruntime.a: $(RUNTIME_OBJS)
+$(B)/libgsctl.a: $(CTL_OBJS)
+
+# Made anew each time: ar would keep the object of a source file that is gone.
+$(B)/lib%.a:
+	$(call say,AR)rm -f $@ && $(AR) rcsD $@ $^
+
+COMPILE = $(CC) $(CPPFLAGS) $(GS_CPPFLAGS) $(GS_CFLAGS) $(CFLAGS)
+
+$(B)/obj/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) -MMD -MP -c -o $@ $<
+
+# Everything is compiled again when the compiler, a flag, the version or an install path changes.
+quote = '$(subst ','\'',$(1))'
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(call quote,$(COMPILE)) | cmp -s - $@ || \
+		printf '%s\n' $(call quote,$(COMPILE)) >$@
+
+# V=1 shows the commands, otherwise one short line each.
+say = $(if $(V),,@echo "  $(1)	$@"; )
+
+include tests/tests.mk
+
+# ---- Installing.
+VENDORS = $(wildcard vendors/*.json)
+MANPAGES = $(wildcard docs/man/*.[158])
+
+install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manual pages [root]
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)/vendors.d
+	$(INSTALL) -m 0755 $(B)/gpushare-runtime $(B)/gpusharectl $(DESTDIR)$(BINDIR)
+	ln -sf gpusharectl $(DESTDIR)$(BINDIR)/kubectl-gpushare
+	$(INSTALL) -m 0755 $(B)/gpushare-hook $(B)/gpushare-spec $(DESTDIR)$(LIBEXECDIR)
+	$(if $(VENDORS),$(INSTALL) -m 0644 $(VENDORS) $(DESTDIR)$(DATADIR)/vendors.d)
+	$(foreach m,$(MANPAGES),$(INSTALL) -D -m 0644 $(m) \
+		$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)) &&) :
+
+# Takes away what install put there, and nothing that an administrator wrote.
+uninstall: ## take those away again [root]
+	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,gpushare-runtime gpusharectl kubectl-gpushare)
+	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,gpushare-hook gpushare-spec)
+	rm -f $(addprefix $(DESTDIR)$(DATADIR)/vendors.d/,$(notdir $(VENDORS)))
+	rm -f $(foreach m,$(MANPAGES),\
+		$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)))
+	-rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(LIBEXECDIR) \
+		$(DESTDIR)$(DATADIR)/vendors.d $(DESTDIR)$(DATADIR))
+
+# ---- The rest.
+deps: ## install the Debian packages that building and testing need [root]
+	packaging/deps.sh
+
+lint: ## formatting, static analysers, house rules
+	@LINT_CPPFLAGS=$(call quote,$(GS_CPPFLAGS)) tests/lint/lint.sh
+
+format: ## clang-format over every C file
+	find common include runtime ctl tests -name '*.[ch]' -not -path '*/cases/*' -print0 | \
+		xargs -0 -r clang-format-14 -i
+
+clean: ## remove build/
+	rm -rf build
+
+kmod: ## KDIR=...: the kernel module
+deb: ## Debian packages
+kmod deb:
+	@echo "$@: not built yet" >&2; exit 2
+
+help: ## this list
+	@echo "gpushare $(VERSION): make [SAN=1] [WERROR=1] [V=1] target"
+	@awk -F ':|## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$NF }' $(MAKEFILE_LIST)
+
+FORCE:
+.PHONY: all install uninstall deps lint format clean kmod deb help FORCE
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+
+-include $(wildcard $(B)/obj/*/*.d $(B)/obj/*/*/*.d)

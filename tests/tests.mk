@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+# Test programs and test targets. tests/suites says what each suite runs, tests/run runs them.
+
+# ---- Unit tests: tests/unit/test_<topic>.c is a cmocka program of its own, linked with every other
+# file of that folder and with all of our libraries. tests/unit/flags.mk may add link flags to one:
+# LDFLAGS_test_x = -Wl,--wrap=open
+UNIT_SRCS := $(wildcard tests/unit/test_*.c)
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRCS))
+UNIT_OBJS := $(call objs,$(filter-out $(UNIT_SRCS),$(wildcard tests/unit/*.c)))
+OUR_LIBS := $(B)/libgsctl.a $(B)/libgsruntime.a $(B)/libgpushare.a
+
+-include tests/unit/flags.mk
+
+$(call objs,$(wildcard tests/unit/*.c)): GS_CFLAGS += -Wno-unused-parameter
+
+$(UNIT_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(UNIT_OBJS) $(OUR_LIBS)
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) $(PIE) $(LDFLAGS_$*) -o $@ $^ \
+		$(JANSSON_LIBS) $(CMOCKA_LIBS)
+
+# ---- Small programs that tests run, inside containers too, so static: tests/programs/x.c becomes
+# build/programs/x (the same for every build: they are not what is tested).
+TEST_PROGRAMS := $(patsubst tests/programs/%.c,build/programs/%,$(wildcard tests/programs/*.c))
+
+build/programs/%: tests/programs/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra $(if $(WERROR),-Werror) \
+		-static -o $@ $<
+
+tests: $(UNIT_TESTS) $(TEST_PROGRAMS)
+
+# ---- Fuzzers: tests/fuzz/fuzz_<topic>.c becomes build/fuzz/fuzz_<topic>.
+ifdef FUZZ
+FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+$(call objs,$(wildcard tests/fuzz/*.c)): GS_CFLAGS += -Wno-missing-prototypes -Wno-missing-declarations
+
+$(B)/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(OUR_LIBS)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) -fsanitize=fuzzer -o $@ $^ \
+		$(JANSSON_LIBS)
+
+fuzzers: $(FUZZERS)
+endif
+
+# ---- Targets. Root's runs first install what is missing; that costs nothing when all is there.
+# Building comes second, so it is a make of its own and not a prerequisite.
+needs = @packaging/deps.sh --if-root build test
+build = @$(MAKE) --no-print-directory all tests
+build_san = @$(MAKE) --no-print-directory SAN=1 all tests
+
+check: ## all tests that this machine can run [root]
+	$(needs)
+	$(build)
+	$(build_san)
+	@tests/run harness unit golden san-unit san-golden runtime
+
+check-unit: ## unit tests, and the tests of the test runner
+	$(build)
+	@tests/run harness unit
+
+check-golden: ## config.json rewriting against golden folders and random specs
+	$(build)
+	@tests/run golden
+
+check-san: ## the unit and golden tests under ASan and UBSan
+	$(build_san)
+	@tests/run san-unit san-golden
+
+check-runtime: ## real runc, crun, containerd, podman, docker [root]
+	$(build)
+	@tests/run runtime
+
+# What is too long for CI.
+check-deep: check ## check, and what is too long for CI [root]
+	$(MAKE) fuzz-runtime SECONDS=600
+
+bench-runtime: ## what a create costs, as METRIC lines [root]
+	$(build)
+	@tests/bench/bench-runtime.sh
+
+fuzz-runtime: ## SECONDS=60: libFuzzer over everything that reads outside input
+	@$(MAKE) --no-print-directory FUZZ=1 fuzzers
+	@tests/fuzz/run.sh $(SECONDS)
+
+demo: demo-runtime ## the story on a real containerd, step by step [root]
+
+demo-runtime: ## the part of gpushare-runtime [root]
+	$(needs)
+	@$(MAKE) --no-print-directory all tests
+	@tests/demo/demo-runtime.sh
+
+check-vm: ## QEMU with real kernels
+check-k8s: ## a real API server, scheduler and kubelet
+bench-kmod: ## what a hooked call costs
+bench-agent: ## what the agent costs
+check-vm check-k8s bench-kmod bench-agent:
+	@echo "$@: not built yet" >&2; exit 2
+
+.PHONY: tests fuzzers check check-unit check-golden check-san check-runtime check-deep \
+	bench-runtime fuzz-runtime demo demo-runtime check-vm check-k8s bench-kmod bench-agent
