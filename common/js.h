@@ -60,7 +60,13 @@ bool js_next_member(struct js_iter *it, struct js *ret_key, struct js *ret_value
  */
 int js_member(struct js object, const char *key, struct js *ret, struct gs_err *err);
 
-/* The same through a chain of keys that ends in NULL; {0} as soon as one is absent. */
+/*
+ * The member of an object that is a map (annotations, labels): keys are data, so only the very
+ * same key stands for it. -EEXIST where it stands twice.
+ */
+int js_map_member(struct js object, const char *key, struct js *ret, struct gs_err *err);
+
+/* js_member() through a chain of keys that ends in NULL; {0} as soon as one is absent. */
 __attribute__((sentinel)) int js_path(struct js object, struct js *ret, struct gs_err *err, ...);
 
 /*
