@@ -165,7 +165,8 @@ kmod deb:
 
 help: ## this list
 	@echo "gpushare $(VERSION): make [SAN=1] [WERROR=1] [V=1] target"
-	@awk -F ':|## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$NF }' $(MAKEFILE_LIST)
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1	\2/p' Makefile tests/tests.mk | \
+		while IFS='	' read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
 
 FORCE:
 .PHONY: all install uninstall deps lint format clean kmod deb help FORCE

@@ -74,11 +74,12 @@ restore_policy() {
 	rm -f "$policy"
 	[[ ! -e $saved ]] || mv "$saved" "$policy"
 }
-if [[ -e $policy && ! -e $saved ]]; then
+if [[ -e $policy ]] && ! grep -qs "$saved" "$policy"; then
 	mv "$policy" "$saved"
 fi
 trap restore_policy EXIT
-printf '#!/bin/sh\nexit 101\n' >"$policy"
+# It names $saved, so that one left by a run that was killed is known as ours.
+printf '#!/bin/sh\n# %s\nexit 101\n' "$saved" >"$policy"
 chmod 0755 "$policy"
 
 apt() {
