@@ -19,13 +19,15 @@ int gs_file_read(int dirfd, const char *path, int flags, size_t max, char **ret,
 
 /*
  * Replaces @name in the directory @dirfd by a new file with @len bytes of @data: an unguessable
- * temporary name (O_EXCL), owner and mode of @like, fsync, rename. On any error the old file is
- * untouched and the temporary name is gone. Only st_mode, st_uid and st_gid of @like are used.
+ * temporary name ("@name.gpushare-" and 16 hex digits, O_EXCL), owner and mode of @like, fsync,
+ * rename. On any error the old file is untouched and the temporary name is gone; a SIGKILL may
+ * leave the temporary file behind, never half of @name. Only st_mode, st_uid and st_gid of @like
+ * are used.
  */
 int gs_file_replace(int dirfd, const char *name, const char *data, size_t len,
 		    const struct stat *like, struct gs_err *err);
 
-/* The same with mode 0600, owner root, and no fsync (for files that do not outlive a boot). */
+/* The same with mode 0600, the caller as owner, and no fsync (files that do not outlive a boot). */
 int gs_file_publish(int dirfd, const char *name, const char *data, size_t len, struct gs_err *err);
 
 /*
@@ -35,9 +37,10 @@ int gs_file_publish(int dirfd, const char *name, const char *data, size_t len, s
 int gs_file_create(int dirfd, const char *name, const char *data, size_t len, struct gs_err *err);
 
 /*
- * Opens the directory @path/@sub (@sub may be NULL), making what is missing with mode 0700
- * (leading parts 0755). -EPERM: the last part is not root's own or others may write to it.
- * Gives a descriptor; the caller closes.
+ * Opens the directory @path/@sub (@sub may be NULL, or several parts), making what is missing:
+ * @path and the parts of @sub with mode 0700, what leads to @path with 0755. @path and each part
+ * of @sub are checked: -EPERM: not root's (or the caller's) own, or others may write to it;
+ * -ENOTDIR: no directory, or a symbolic link. Gives a descriptor; the caller closes.
  */
 int gs_dir_make(const char *path, const char *sub, struct gs_err *err);
 
