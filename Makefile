@@ -42,10 +42,10 @@ GS_CPPFLAGS := -Iinclude -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 	-DGPUSHARE_DATADIR='"$(DATADIR)"' \
 	-DGPUSHARE_SYSCONFDIR='"$(SYSCONFDIR)"'
 
-GS_WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef \
-	-Wmissing-declarations -Wold-style-definition -Wnested-externs -Wredundant-decls \
-	-Wpointer-arith -Winit-self -Wempty-body -Wwrite-strings -Wmissing-include-dirs \
-	-Wimplicit-fallthrough
+GS_WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+	-Wundef -Wmissing-declarations -Wold-style-definition -Wnested-externs \
+	-Wredundant-decls -Wpointer-arith -Winit-self -Wempty-body -Wwrite-strings \
+	-Wmissing-include-dirs -Wimplicit-fallthrough
 ifdef WERROR
 GS_WARN += -Werror
 endif
@@ -166,7 +166,8 @@ kmod deb:
 help: ## this list
 	@echo "gpushare $(VERSION): make [SAN=1] [WERROR=1] [V=1] target"
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1	\2/p' Makefile tests/tests.mk | \
-		while IFS='	' read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
+		while IFS='	' read -r name text; do \
+			printf '  %-14s %s\n' "$$name" "$$text"; done
 
 FORCE:
 .PHONY: all install uninstall deps lint format clean kmod deb help FORCE

@@ -33,7 +33,9 @@ tests: $(UNIT_TESTS) $(TEST_PROGRAMS)
 ifdef FUZZ
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-$(call objs,$(wildcard tests/fuzz/*.c)): GS_CFLAGS += -Wno-missing-prototypes -Wno-missing-declarations
+# LLVMFuzzerTestOneInput has no header.
+$(call objs,$(wildcard tests/fuzz/*.c)): GS_CFLAGS += -Wno-missing-prototypes \
+	-Wno-missing-declarations
 
 $(B)/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(OUR_LIBS)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) -fsanitize=fuzzer -o $@ $^ \

@@ -1,0 +1,112 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The rules of this repository that no ready-made tool checks. Prints "file:line: what is wrong".
+#
+#	house.sh [DIR]	looks at DIR instead of this repository (for its own test)
+set -euo pipefail
+cd "${1:-$(dirname "$0")/../..}"
+export LC_ALL=C.UTF-8
+
+status=0
+report() { # reads findings on stdin
+	local line
+	while IFS= read -r line; do
+		printf '%s\n' "$line"
+		status=1
+	done
+}
+
+# Everything that people wrote, without test inputs, where every byte counts.
+mapfile -t all < <(find . \( -path ./build -o -path ./.git -o -path ./LICENSES \
+	-o -path '*/cases' -o -path '*/corpus' -o -name __pycache__ \) -prune -o -type f -print |
+	sed 's|^\./||' | LC_ALL=C sort)
+
+# of PATTERN: those of them whose names match the extended regular expression.
+of() {
+	printf '%s\n' "${all[@]}" | grep -E "$1" || true
+}
+
+mapfile -t c < <(of '\.[ch]$')
+mapfile -t headers < <(of '\.h$')
+mapfile -t code < <(of '\.(c|h|sh|bash|bats|py|mk)$|(^|/)(Makefile|Kbuild)$|^tests/run$|^\.ci/run$')
+# JSON and the other listed forms have no comments.
+mapfile -t licensed < <(of . | grep -vE '\.(json|svg|png|sum)$|(^|/)go\.mod$|^VERSION$')
+
+# grep prints "file:line:text"; the last argument says what is wrong with such a line.
+grep_report() {
+	local what=$1
+	shift
+	{ grep -nHE "$@" || true; } | sed -E "s#^([^:]*:[0-9]+):.*#\1: $what#" | report
+}
+
+for file in "${licensed[@]}"; do
+	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' ||
+		report <<<"$file:1: no SPDX-License-Identifier in the first three lines"
+done
+
+grep_report "white space at the end of the line" '[[:space:]]$' "${all[@]}"
+grep_report "marker for unfinished work" '\b(TO''DO|FIX''ME|X''XX)\b' "${all[@]}"
+hosts='[a-z]\.(deb''ian|ubun''tu)\.(org|com)|proxy\.gol''ang|pypi\.o''rg|registry\.np''mjs'
+grep_report "name of a package host" "$hosts" "${all[@]}"
+paths='(^|[^[:alnum:]_.}/-])/(wo''rk|ho''me/[a-z]+|root/\.[a-z]+)/'
+grep_report "path of somebody's machine" "$paths" "${all[@]}"
+
+for file in "${all[@]}"; do
+	if [[ -s $file && -n $(tail -c 1 "$file") ]]; then
+		report <<<"$file: no newline at the end"
+	fi
+	lines=$(wc -l <"$file")
+	if ((lines > 900)); then
+		report <<<"$file: $lines lines, more than 900"
+	fi
+done
+
+if ((${#code[@]} > 0)); then
+	for file in "${code[@]}"; do
+		expand -t 8 "$file" | { grep -nE '^.{101}' || true; } |
+			sed -E "s#^([0-9]+):.*#$file:\1: more than 100 columns#" | report
+	done
+fi
+
+if ((${#c[@]} > 0)); then
+	# A line of a block comment starts with one space and a star.
+	grep_report "indented with spaces" '^( [^*]|  )' "${c[@]}"
+	grep_report "// comment" '^[[:space:]]*//( [^S]|[^ ]|$)' "${c[@]}"
+	grep_report "include by a relative path" '^[[:space:]]*#[[:space:]]*include "\.' "${c[@]}"
+	# Arrows point one way: programs stand on common, common on include, kmod on include alone.
+	for file in "${c[@]}"; do
+		folder=${file%%/*}
+		case $folder in
+		tests) continue ;;
+		include | kmod) allowed=$folder ;;
+		common) allowed='common' ;;
+		*) allowed="common|$folder" ;;
+		esac
+		awk -F '"' -v ok="^(($allowed|gpushare|uapi)/|[^/]*$)" -v folder="$folder" '
+		/^[ \t]*#[ \t]*include[ \t]*"/ && $2 !~ ok {
+			print FILENAME ":" FNR ": " folder " must not include " $2
+		}' "$file" | report
+	done
+fi
+
+# Functions that a header declares have a comment right above them, or above the group of lines
+# that they stand in.
+if ((${#headers[@]} > 0)); then
+	awk '
+	FNR == 1 || /^$/ { comment = 0 }
+	/\*\// { comment = 1 }
+	/^(typedef|static|return|if|while|for|switch|else)/ { next }
+	/^(__attribute__|[a-z_])[^;{=]*\(/ && !/^__attribute__\(\(.*\)\)$/ && !comment {
+		print FILENAME ":" FNR ": function without a comment above it"
+	}' "${headers[@]}" | report
+fi
+
+# Every reason for a skip in CI has its why.
+if [[ -e tests/skips-allowed ]]; then
+	awk '/^#/ { comment = 1; next }
+	/^$/ { comment = 0; next }
+	!comment { print FILENAME ":" FNR ": a pattern without a comment above it" }' \
+		tests/skips-allowed | report
+fi
+
+exit "$status"

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# `make lint`: every check runs, one line each; what a failing one says stands above its line.
+# LINT_CPPFLAGS (from the Makefile) are the flags that clang-tidy compiles with.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+
+python=/usr/bin/python3
+jobs=$(nproc)
+failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# files GLOB...: prints the repository's files of those names, no build outputs, no test inputs.
+files() {
+	local -a names=()
+	local name
+	for name; do
+		names+=(-o -name "$name")
+	done
+	find . \( -path ./build -o -path ./.git -o -path '*/cases' -o -path '*/corpus' \) -prune \
+		-o -type f \( "${names[@]:1}" \) -print | sed 's|^\./||' | LC_ALL=C sort
+}
+
+# check NAME COMMAND...
+check() {
+	local name=$1 begin=$EPOCHREALTIME verdict=ok
+	shift
+	if ! "$@" >"$work/out" 2>&1 </dev/null; then
+		cat "$work/out"
+		verdict=FAILED
+		failed=1
+	fi
+	awk -v n="$name" -v v="$verdict" -v a="$begin" -v b="$EPOCHREALTIME" \
+		'BEGIN { printf "lint: %-14s %-6s %6.1f s\n", n, v, b - a }'
+}
+
+mapfile -t c_files < <(files '*.c')
+mapfile -t ch_files < <(files '*.c' '*.h')
+mapfile -t sh_files < <(files '*.sh' '*.bash'; ls tests/run .ci/run)
+mapfile -t bats_files < <(files '*.bats')
+mapfile -t py_files < <(files '*.py')
+mapfile -t json_files < <(ls vendors/*.json 2>/dev/null)
+mapfile -t man_files < <(ls docs/man/*.[158] 2>/dev/null)
+
+clang_tidy() {
+	local rc=0
+	local -a flags
+	# As the compiler gets them from the Makefile, quotes and all.
+	eval "flags=($LINT_CPPFLAGS)"
+	flags=("${flags[@]/#/--extra-arg=}" --extra-arg=-std=gnu11)
+	# common/err.c defines the functions that analyzer.h describes.
+	tests/lint/tidy.sh "${flags[@]}" common/err.c || rc=1
+	flags+=(--extra-arg=-include --extra-arg=tests/lint/analyzer.h)
+	printf '%s\n' "${c_files[@]}" | grep -vx common/err.c |
+		xargs -d '\n' -n 3 -P "$jobs" tests/lint/tidy.sh "${flags[@]}" || rc=1
+	return "$rc"
+}
+
+run_cppcheck() {
+	cppcheck -q -j "$jobs" --std=c11 --enable=warning,performance,portability --inline-suppr \
+		--error-exitcode=1 --suppress=missingIncludeSystem \
+		--suppress=arithOperationsOnVoidPointer -Iinclude -I. "${c_files[@]}"
+}
+
+# bats' @test lines are not bash; bats itself turns them into functions.
+bats_syntax() {
+	local file rc=0
+	for file in "${bats_files[@]}"; do
+		sed -E 's/^@test .*\{$/bats_test() {/' "$file" | bash -n || {
+			echo "$file: not valid bash"
+			rc=1
+		}
+	done
+	shellcheck -s bats -S warning -e SC2164 "${bats_files[@]}" || rc=1
+	return "$rc"
+}
+
+python_syntax() {
+	PYTHONPYCACHEPREFIX=$work/pycache "$python" -m py_compile "${py_files[@]}"
+}
+
+check clang-format clang-format-14 --dry-run -Werror "${ch_files[@]}"
+check house tests/lint/house.sh
+check shellcheck shellcheck -x "${sh_files[@]}"
+((${#bats_files[@]} == 0)) || check bats bats_syntax
+((${#py_files[@]} == 0)) || check python python_syntax
+((${#json_files[@]} == 0)) || check json "$python" tests/lint/json_syntax.py "${json_files[@]}"
+((${#man_files[@]} == 0)) || check mandoc mandoc -T lint -W warning "${man_files[@]}"
+check cppcheck run_cppcheck
+check clang-tidy clang_tidy
+exit "$failed"
