@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The next runtime: found on the search path, never ourselves, and exec'ed. */
+#ifndef GPUSHARE_RUNTIME_NEXT_H
+#define GPUSHARE_RUNTIME_NEXT_H
+
+#include "common/buf.h"
+#include "common/err.h"
+
+/*
+ * Finds the first of @names that exists: a path as it is, a name in $PATH and then in the usual
+ * system directories (podman's clean-up calls its runtime with no PATH at all). Files that are
+ * this very program - by device and inode, or a copy of the same bytes - are passed over.
+ * Gives an absolute path; the caller frees. -ENOENT: the message names every path tried.
+ */
+int next_find(const struct gs_strv *names, char **ret, struct gs_err *err);
+
+/*
+ * Replaces this process: @path with the same arguments, environment and open files. argv[0]
+ * becomes @path, as crun picks its handler by the name it was called by (krun). Returns only on
+ * an error.
+ */
+int next_exec(const char *path, char **argv, struct gs_err *err);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads our annotations. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/grant.h"
+#include "common/quantity.h"
+#include "common/xalloc.h"
+#include "gpushare/annotations.h"
+#include "runtime/request.h"
+
+void request_free(struct request *request)
+{
+	for (size_t i = 0; i < request->n_sources; i++)
+		gs_identity_free(&request->sources[i]);
+	free(request->sources);
+	free(request->grant);
+	*request = (struct request){ 0 };
+}
+
+int request_add_source(struct request *request, const struct gs_identity *source,
+		       struct gs_err *err)
+{
+	for (size_t i = 0; i < request->n_sources; i++)
+		if (gs_identity_equal(&request->sources[i], source))
+			return 0;
+	if (request->n_sources == REQUEST_SOURCES_MAX)
+		return gs_err_set(err, E2BIG, "more than %d sources", REQUEST_SOURCES_MAX);
+	request->sources =
+		gs_grow(request->sources, request->n_sources, sizeof(*request->sources));
+	request->sources[request->n_sources++] =
+		(struct gs_identity){ gs_strdup(source->ns), gs_strdup(source->pod),
+				      gs_strdup(source->container) };
+	return 0;
+}
+
+/* "<source>[,<source>...]" */
+static int read_sources(const char *text, size_t len, const struct who *who, struct request *req,
+			struct gs_err *err)
+{
+	const char *end = text + len;
+
+	for (;;) {
+		const char *comma = memchr(text, ',', (size_t)(end - text));
+		const char *stop = comma ? comma : end;
+		cleanup_identity struct gs_identity source = { 0 };
+		int r;
+
+		r = gs_identity_parse(text, (size_t)(stop - text), &who->id, &source, err);
+		if (r == 0 && gs_identity_equal(&source, &who->id))
+			r = gs_err_set(err, EINVAL, "the container names itself as its source");
+		if (r == 0)
+			r = request_add_source(req, &source, err);
+		if (r < 0 || !comma)
+			return r;
+		text = comma + 1;
+	}
+}
+
+/* The long form: "target=source[,source]" entries, separated by ';' or newline. */
+static int read_long_form(const char *text, const struct who *who, bool *found,
+			  struct request *req, struct gs_err *err)
+{
+	while (*text) {
+		size_t len = strcspn(text, ";\n");
+		const char *eq = memchr(text, '=', len);
+		size_t name = eq ? (size_t)(eq - text) : 0;
+
+		if (len && (!eq || !gs_dns_label(text, name))) {
+			cleanup_free char *quoted = gs_quote(text, len);
+
+			return gs_err_set(err, EINVAL,
+					  "entry %s is not <container>=<source>[,<source>]",
+					  quoted);
+		}
+		if (len && strlen(who->id.container) == name &&
+		    memcmp(text, who->id.container, name) == 0) {
+			int r;
+
+			if (*found)
+				return gs_err_set(err, EINVAL, "two entries for container %s",
+						  who->id.container);
+			*found = true;
+			r = read_sources(eq + 1, len - name - 1, who, req, err);
+			if (r < 0)
+				return r;
+		}
+		text += len + (text[len] != '\0');
+	}
+	return 0;
+}
+
+static int too_long(const char *key, const char *value, struct gs_err *err)
+{
+	size_t len = strlen(value);
+
+	return gs_err_set(err, E2BIG, "annotation %s: %zu characters are more than %d", key, len,
+			  REQUEST_VALUE_MAX);
+}
+
+static int read_from(const struct spec *spec, const struct who *who, struct request *req,
+		     struct gs_err *err)
+{
+	cleanup_free char *key = gs_asprintf(GS_KEY_FROM ".%s", who->id.container);
+	cleanup_free char *own = NULL;
+	cleanup_free char *all = NULL;
+	bool found = false;
+	int r;
+
+	r = spec_annotation(spec, key, &own, err);
+	if (r == 0)
+		r = spec_annotation(spec, GS_KEY_FROM, &all, err);
+	if (r < 0)
+		return r;
+	if (own) {
+		if (strlen(own) > REQUEST_VALUE_MAX)
+			return too_long(key, own, err);
+		found = true;
+		r = read_sources(own, strlen(own), who, req, err);
+		if (r < 0)
+			return gs_err_prefix(err, "annotation %s", key);
+	}
+	if (all) {
+		if (strlen(all) > REQUEST_VALUE_MAX)
+			return too_long(GS_KEY_FROM, all, err);
+		r = read_long_form(all, who, &found, req, err);
+		if (r < 0)
+			return gs_err_prefix(err, "annotation " GS_KEY_FROM);
+	}
+	return 0;
+}
+
+static int read_grant(const struct spec *spec, struct request *req, struct gs_err *err)
+{
+	int r;
+
+	r = spec_annotation(spec, GS_KEY_GRANT, &req->grant, err);
+	if (r < 0 || !req->grant)
+		return r;
+	/* the value is a secret if it is right, and a path trick if it is not: never quoted */
+	if (!gs_grant_name_valid(req->grant))
+		return gs_err_set(err, EINVAL,
+				  "annotation " GS_KEY_GRANT ": not the name of a grant "
+				  "(32 lower-case hex digits)");
+	return 0;
+}
+
+static int read_quantity(const struct spec *spec, const char *key,
+			 int (*parse)(const char *, int64_t *, struct gs_err *), int64_t *ret,
+			 struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	int r;
+
+	r = spec_annotation(spec, key, &text, err);
+	if (r < 0 || !text)
+		return r;
+	r = parse(text, ret, err);
+	if (r == 0 && *ret <= 0)
+		r = gs_err_set(err, EINVAL, "must be more than zero");
+	if (r < 0) {
+		cleanup_free char *quoted = gs_quote(text, strlen(text));
+
+		return gs_err_prefix(err, "annotation %s: %s", key, quoted);
+	}
+	return 0;
+}
+
+int request_read(const struct spec *spec, const struct who *who, struct request *ret,
+		 struct gs_err *err)
+{
+	struct request req = { 0 };
+	int r;
+
+	r = read_from(spec, who, &req, err);
+	if (r == 0)
+		r = read_grant(spec, &req, err);
+	if (r == 0)
+		r = read_quantity(spec, GS_KEY_VCPU, gs_quantity_milli, &req.vcpu_milli, err);
+	if (r == 0)
+		r = read_quantity(spec, GS_KEY_VMEM, gs_quantity_units, &req.vmem_bytes, err);
+	if (r < 0) {
+		request_free(&req);
+		return r;
+	}
+	*ret = req;
+	return 0;
+}

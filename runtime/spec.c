@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads the parts of config.json that we look at. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/xalloc.h"
+#include "gpushare/annotations.h"
+#include "runtime/spec.h"
+
+const char *const spec_stage_names[STAGE_COUNT] = {
+	[STAGE_PRESTART] = "prestart",
+	[STAGE_CREATE_RUNTIME] = "createRuntime",
+	[STAGE_CREATE_CONTAINER] = "createContainer",
+	[STAGE_START_CONTAINER] = "startContainer",
+	[STAGE_POSTSTART] = "poststart",
+	[STAGE_POSTSTOP] = "poststop",
+};
+
+void spec_free(struct spec *spec)
+{
+	for (size_t i = 0; i < spec->n_devices; i++)
+		free(spec->device[i].path);
+	for (size_t i = 0; i < spec->n_mounts; i++) {
+		free(spec->mount[i].to);
+		free(spec->mount[i].from);
+	}
+	for (size_t i = 0; i < spec->n_envs; i++)
+		free(spec->envs[i].text);
+	for (size_t i = 0; i < spec->n_hooks; i++)
+		free(spec->hook[i].path);
+	free(spec->device);
+	free(spec->rule);
+	free(spec->mount);
+	free(spec->envs);
+	free(spec->hook);
+	free(spec->cgroups_path);
+	free(spec->text);
+	*spec = (struct spec){ 0 };
+}
+
+/* An optional member that must be of @type; null is as good as absent. */
+static int get(struct js obj, const char *key, enum js_type type, struct js *ret,
+	       struct gs_err *err)
+{
+	static const char *const names[] = { "",	 "null",     "a boolean", "a number",
+					     "a string", "an array", "an object" };
+	int r;
+
+	r = js_member(obj, key, ret, err);
+	if (r < 0)
+		return r;
+	if (!js_absent(*ret) && !js_is(*ret, type))
+		return gs_err_set(err, EINVAL, "\"%s\" is not %s", key, names[type]);
+	return 0;
+}
+
+/* A string member; @absent (may be NULL) is what it is worth where it is absent. */
+static int get_string(struct js obj, const char *key, const char *absent, char **ret,
+		      struct gs_err *err)
+{
+	struct js v;
+	int r;
+
+	r = get(obj, key, JS_STRING, &v, err);
+	if (r < 0)
+		return r;
+	if (js_absent(v)) {
+		if (!absent)
+			return gs_err_set(err, EINVAL, "\"%s\" is missing", key);
+		*ret = gs_strdup(absent);
+		return 0;
+	}
+	*ret = js_string(v);
+	if (!*ret)
+		return gs_err_set(err, EINVAL, "\"%s\" holds a NUL character", key);
+	return 0;
+}
+
+static int get_int(struct js obj, const char *key, int64_t absent, int64_t *ret,
+		   struct gs_err *err)
+{
+	struct js v;
+	int r;
+
+	r = get(obj, key, JS_NUMBER, &v, err);
+	if (r < 0)
+		return r;
+	*ret = absent;
+	if (!js_absent(v) && !js_int64(v, ret))
+		return gs_err_set(err, EINVAL, "\"%s\" is not a whole number: %.*s", key,
+				  v.n > 40 ? 40 : (int)v.n, v.p);
+	return 0;
+}
+
+static int read_device(struct spec *spec, struct js raw, struct gs_err *err)
+{
+	struct spec_device *d;
+	struct js type;
+	int r;
+
+	spec->device = gs_grow(spec->device, spec->n_devices, sizeof(*d));
+	d = &spec->device[spec->n_devices];
+	*d = (struct spec_device){ .raw = raw };
+	r = get_string(raw, "path", NULL, &d->path, err);
+	if (r < 0)
+		return r;
+	spec->n_devices++;
+	r = get(raw, "type", JS_STRING, &type, err);
+	if (r < 0)
+		return r;
+	if (js_absent(type) || type.n != 3 || !strchr("cbup", type.p[1]))
+		return gs_err_set(err, EINVAL, "type of %s is none of c, b, u, p", d->path);
+	d->type = type.p[1] == 'u' ? 'c' : type.p[1];
+	r = get_int(raw, "major", 0, &d->major, err);
+	if (r == 0)
+		r = get_int(raw, "minor", 0, &d->minor, err);
+	return r;
+}
+
+static int read_access(struct js v, unsigned int *ret, struct gs_err *err)
+{
+	unsigned int access = 0;
+
+	for (size_t i = 1; i + 1 < v.n; i++) {
+		if (v.p[i] == 'r')
+			access |= ACCESS_R;
+		else if (v.p[i] == 'w')
+			access |= ACCESS_W;
+		else if (v.p[i] == 'm')
+			access |= ACCESS_M;
+		else
+			return gs_err_set(err, EINVAL, "access holds other letters than r, w, m");
+	}
+	*ret = access;
+	return 0;
+}
+
+static int read_rule(struct spec *spec, struct js raw, struct gs_err *err)
+{
+	struct spec_rule rule = { .type = 'a', .access = ACCESS_ALL, .raw = raw };
+	struct js v;
+	int r;
+
+	r = get(raw, "allow", JS_BOOL, &v, err);
+	if (r < 0)
+		return r;
+	(void)js_bool(v, &rule.allow); /* absent: false, as in Go */
+	r = get(raw, "type", JS_STRING, &v, err);
+	if (r < 0)
+		return r;
+	if (!js_absent(v) && v.n > 2) {
+		if (v.n != 3 || !strchr("abcup", v.p[1]))
+			return gs_err_set(err, EINVAL, "type of a device rule is none of a, b, c");
+		rule.type = v.p[1] == 'u' ? 'c' : v.p[1];
+	}
+	r = get_int(raw, "major", RULE_ANY, &rule.major, err);
+	if (r == 0)
+		r = get_int(raw, "minor", RULE_ANY, &rule.minor, err);
+	if (r == 0)
+		r = get(raw, "access", JS_STRING, &v, err);
+	/* crun reads a missing access as all; runc 1.1 refuses it, which is its own affair */
+	if (r == 0 && !js_absent(v) && v.n > 2)
+		r = read_access(v, &rule.access, err);
+	if (r < 0)
+		return r;
+	spec->rule = gs_grow(spec->rule, spec->n_rules, sizeof(rule));
+	spec->rule[spec->n_rules++] = rule;
+	return 0;
+}
+
+static int read_mount(struct spec *spec, struct js raw, struct gs_err *err)
+{
+	struct spec_mount *m;
+	struct js options, o;
+	struct js_iter it;
+	int r;
+
+	spec->mount = gs_grow(spec->mount, spec->n_mounts, sizeof(*m));
+	m = &spec->mount[spec->n_mounts];
+	*m = (struct spec_mount){ .raw = raw };
+	r = get_string(raw, "destination", NULL, &m->to, err);
+	if (r < 0)
+		return r;
+	spec->n_mounts++;
+	r = get_string(raw, "source", "", &m->from, err);
+	if (r < 0)
+		return r;
+	r = get(raw, "type", JS_STRING, &o, err);
+	if (r < 0)
+		return r;
+	m->bind = js_string_is(o, "bind");
+	r = get(raw, "options", JS_ARRAY, &options, err);
+	if (r < 0)
+		return r;
+	it = js_iter(options);
+	while (js_next_element(&it, &o))
+		if (js_string_is(o, "bind") || js_string_is(o, "rbind"))
+			m->bind = true;
+	return 0;
+}
+
+static int read_env(struct spec *spec, struct js raw, struct gs_err *err)
+{
+	struct spec_env *e;
+	char *text, *eq;
+
+	text = js_string(raw);
+	if (!text)
+		return gs_err_set(err, EINVAL, "an entry is no string, or holds a NUL character");
+	spec->envs = gs_grow(spec->envs, spec->n_envs, sizeof(*e));
+	e = &spec->envs[spec->n_envs++];
+	eq = strchr(text, '=');
+	*e = (struct spec_env){ text, eq ? (size_t)(eq - text) : strlen(text), eq ? eq + 1 : "" };
+	return 0;
+}
+
+static int read_each(struct spec *spec, struct js array, const char *where,
+		     int (*read)(struct spec *, struct js, struct gs_err *), struct gs_err *err)
+{
+	struct js_iter it = js_iter(array);
+	struct js v;
+	int r;
+
+	for (size_t i = 0; js_next_element(&it, &v); i++) {
+		r = read(spec, v, err);
+		if (r < 0)
+			return gs_err_prefix(err, "%s[%zu]", where, i);
+	}
+	return 0;
+}
+
+static int read_hooks(struct spec *spec, struct gs_err *err)
+{
+	for (int stage = 0; stage < STAGE_COUNT; stage++) {
+		const char *name = spec_stage_names[stage];
+		struct js_iter it;
+		struct js v;
+		int r;
+
+		r = get(spec->hooks, name, JS_ARRAY, &spec->stages[stage], err);
+		if (r < 0)
+			return gs_err_prefix(err, "hooks");
+		it = js_iter(spec->stages[stage]);
+		while (js_next_element(&it, &v)) {
+			struct spec_hook *h;
+
+			spec->hook = gs_grow(spec->hook, spec->n_hooks, sizeof(*h));
+			h = &spec->hook[spec->n_hooks];
+			*h = (struct spec_hook){ .stage = (enum spec_stage)stage, .raw = v };
+			r = get_string(v, "path", NULL, &h->path, err);
+			if (r < 0)
+				return gs_err_prefix(err, "hooks.%s", name);
+			spec->n_hooks++;
+			r = get(v, "args", JS_ARRAY, &h->args, err);
+			if (r < 0)
+				return gs_err_prefix(err, "hooks.%s", name);
+		}
+	}
+	return 0;
+}
+
+static int read_places(struct spec *spec, struct gs_err *err)
+{
+	int r;
+
+	r = get(spec->root, "process", JS_OBJECT, &spec->process, err);
+	if (r == 0)
+		r = get(spec->process, "env", JS_ARRAY, &spec->env, err);
+	if (r == 0)
+		r = get(spec->root, "mounts", JS_ARRAY, &spec->mounts, err);
+	if (r == 0)
+		r = get(spec->root, "hooks", JS_OBJECT, &spec->hooks, err);
+	if (r == 0)
+		r = get(spec->root, "annotations", JS_OBJECT, &spec->annotations, err);
+	if (r == 0)
+		r = get(spec->root, "linux", JS_OBJECT, &spec->linux_obj, err);
+	if (r == 0)
+		r = get(spec->linux_obj, "devices", JS_ARRAY, &spec->devices, err);
+	if (r == 0)
+		r = get(spec->linux_obj, "namespaces", JS_ARRAY, &spec->namespaces, err);
+	if (r == 0)
+		r = get(spec->linux_obj, "resources", JS_OBJECT, &spec->resources, err);
+	if (r == 0)
+		r = get(spec->resources, "devices", JS_ARRAY, &spec->rules, err);
+	if (r == 0)
+		r = get_string(spec->linux_obj, "cgroupsPath", "", &spec->cgroups_path, err);
+	return r;
+}
+
+int spec_read(struct spec *spec, char *text, size_t len, struct gs_err *err)
+{
+	int r;
+
+	*spec = (struct spec){ .text = text, .len = len };
+	r = js_parse(text, len, &spec->root, err);
+	if (r == 0 && !js_is(spec->root, JS_OBJECT))
+		r = gs_err_set(err, EINVAL, "line 1, column 1: not a JSON object");
+	if (r == 0)
+		r = read_places(spec, err);
+	if (r == 0)
+		r = read_each(spec, spec->env, "process.env", read_env, err);
+	if (r == 0)
+		r = read_each(spec, spec->mounts, "mounts", read_mount, err);
+	if (r == 0)
+		r = read_hooks(spec, err);
+	if (r == 0)
+		r = read_each(spec, spec->devices, "linux.devices", read_device, err);
+	if (r == 0)
+		r = read_each(spec, spec->rules, "linux.resources.devices", read_rule, err);
+	if (r < 0)
+		spec_free(spec);
+	return r;
+}
+
+int spec_annotation(const struct spec *spec, const char *key, char **ret, struct gs_err *err)
+{
+	struct js v;
+	int r;
+
+	r = js_map_member(spec->annotations, key, &v, err);
+	if (r < 0)
+		return gs_err_prefix(err, "annotations");
+	if (js_absent(v)) {
+		*ret = NULL;
+		return 0;
+	}
+	*ret = js_string(v);
+	if (!*ret)
+		return gs_err_set(err, EINVAL, "annotation %s is not a string, or holds a NUL", key);
+	return 0;
+}
+
+bool spec_is_annotated(const struct spec *spec)
+{
+	struct js_iter it = js_iter(spec->annotations);
+	struct js k, v;
+
+	while (js_next_member(&it, &k, &v)) {
+		char *key = js_string(k);
+		bool ours = key && strncmp(key, GS_ANNOTATION_PREFIX,
+					   strlen(GS_ANNOTATION_PREFIX)) == 0;
+
+		free(key);
+		if (ours)
+			return true;
+	}
+	return false;
+}
+
+static unsigned int apply_rule(unsigned int access, const struct spec_rule *rule)
+{
+	return rule->allow ? access | rule->access : access & ~rule->access;
+}
+
+unsigned int spec_rules_access(const struct spec *spec, char type, int64_t major, int64_t minor)
+{
+	unsigned int access = 0;
+
+	for (size_t i = 0; i < spec->n_rules; i++) {
+		const struct spec_rule *rule = &spec->rule[i];
+
+		/* type a means everything, whatever numbers stand beside it */
+		if (rule->type != 'a' &&
+		    (rule->type != type || (rule->major != RULE_ANY && rule->major != major) ||
+		     (rule->minor != RULE_ANY && rule->minor != minor)))
+			continue;
+		access = apply_rule(access, rule);
+	}
+	return access;
+}
+
+bool spec_allows_all(const struct spec *spec)
+{
+	/* no driver has these numbers: only rules that name none can grant them */
+	return spec_rules_access(spec, 'c', INT64_MAX, INT64_MAX) == ACCESS_ALL;
+}
+
+const char *spec_env_value(const struct spec *spec, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = spec->n_envs; i-- > 0;)
+		if (spec->envs[i].name_len == len && memcmp(spec->envs[i].text, name, len) == 0)
+			return spec->envs[i].value;
+	return NULL;
+}
