@@ -57,6 +57,14 @@ clang_tidy() {
 	return "$rc"
 }
 
+# One line for each place is enough: `make format` shows the rest.
+formatting() {
+	local out
+	out=$(clang-format-14 --dry-run -Werror "${ch_files[@]}" 2>&1) && return 0
+	grep ': error: ' <<<"$out" || printf '%s\n' "$out"
+	return 1
+}
+
 run_cppcheck() {
 	cppcheck -q -j "$jobs" --std=c11 --enable=warning,performance,portability --inline-suppr \
 		--error-exitcode=1 --suppress=missingIncludeSystem \
@@ -80,7 +88,7 @@ python_syntax() {
 	PYTHONPYCACHEPREFIX=$work/pycache "$python" -m py_compile "${py_files[@]}"
 }
 
-check clang-format clang-format-14 --dry-run -Werror "${ch_files[@]}"
+check clang-format formatting
 check house tests/lint/house.sh
 check shellcheck shellcheck -x "${sh_files[@]}"
 ((${#bats_files[@]} == 0)) || check bats bats_syntax

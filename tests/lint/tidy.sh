@@ -4,6 +4,6 @@
 # warnings of system headers it suppressed.
 set -euo pipefail
 out=$(clang-tidy-14 --quiet "$@" -- 2>&1) && exit 0
-noise='^[0-9]+ (warning|error)s?.*generated|^[0-9]+ warnings? treated|^Suppressed|^Use -header|^Error while'
+noise='^[0-9]+ (warning|error).*(generated|treated)|^Suppressed|^Use -header|^Error while'
 printf '%s\n' "$out" | grep -vE "$noise" || true
 exit 1
