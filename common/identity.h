@@ -47,7 +47,8 @@ bool gs_dns_label(const char *s, size_t len);
 
 /*
  * May @id be part of a file name? The characters that runc allows in container ids
- * (letters, digits, '_', '+', '-', '.'), not "." or "..", at most 200.
+ * (letters, digits, '_', '+', '-', '.'), at most 200, not beginning with '.' (no "..", no hidden
+ * file) nor ending in ".hook" (the registry has files of that ending).
  */
 bool gs_id_valid(const char *id);
 
