@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the cgroup file system tells. */
+#ifndef GPUSHARE_COMMON_CGROUP_H
+#define GPUSHARE_COMMON_CGROUP_H
+
+#include <stdbool.h>
+
+#define GS_CGROUP_ROOT "/sys/fs/cgroup"
+
+/*
+ * Is there a process in the cgroup @path or below it? @path is what gs_proc_cgroup() gives, looked
+ * up under @root (normally GS_CGROUP_ROOT) where version 2, version 1's devices hierarchy and a
+ * hybrid system's version 2 are mounted, or an absolute path under @root. False where there is no
+ * such cgroup any more, and for the root cgroup, which tells nothing about one container.
+ */
+bool gs_cgroup_busy(const char *root, const char *path);
+
+#endif
