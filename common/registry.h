@@ -52,9 +52,10 @@ void gs_hook_record_free(struct gs_hook_record *record);
 
 /*
  * Writes the record with its by-name entry and the link to the next runtime, making folders that
- * are missing. A hook record and a deletion mark of an earlier container of the same id are
- * removed first. -EEXIST: a container of this id that still lives (see gs_registry_alive()) has a
- * record with another bundle; it stays.
+ * are missing; on an error none of them stays. What an earlier container of the same id left (hook
+ * record, deletion mark, another name's entry) goes. -EEXIST: a container of this id still lives
+ * (see gs_registry_alive()), and its record stays: the next runtime will refuse the new one.
+ * -EINVAL: the record could not be read back.
  */
 int gs_registry_write(const char *run_dir, const struct gs_record *record, struct gs_err *err);
 

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Writing, finding and reading records. A record is written first and removed last of all that
+ * belongs to a container, because everything else is found through it: a crash in between leaves
+ * a record that a delete finds, never an entry that nobody finds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/record.h"
+#include "common/registry_dir.h"
+#include "common/xalloc.h"
+
+/* A sweep holds the lock for a few files' time; nobody waits longer than this for a stuck one. */
+#define LOCK_WAIT_MS 100
+/* How often a name's folder may vanish between making it and using it. */
+#define NAME_TRIES 1000
+
+struct reg_name reg_file(const char *id, const char *ending)
+{
+	struct reg_name name;
+
+	(void)snprintf(name.s, sizeof(name.s), "%s%s", id, ending);
+	return name;
+}
+
+struct reg_name reg_hash(const struct gs_identity *identity)
+{
+	struct reg_name name;
+
+	(void)snprintf(name.s, sizeof(name.s), "%016llx",
+		       (unsigned long long)gs_identity_hash(identity));
+	return name;
+}
+
+int reg_check_id(const char *id, struct gs_err *err)
+{
+	char *quoted;
+	int r;
+
+	if (gs_id_valid(id))
+		return 0;
+	quoted = gs_quote(id, strlen(id));
+	r = gs_err_set(err, EINVAL, "%s can be no container id in the registry", quoted);
+	free(quoted);
+	return r;
+}
+
+int reg_read(int containers, const char *run_dir, const char *id, struct gs_record *ret,
+	     struct gs_err *err)
+{
+	struct reg_name file = reg_file(id, REG_RECORD);
+	cleanup_free char *text = NULL, *path = NULL;
+	size_t len;
+	int r = gs_file_read(containers, file.s, O_NOFOLLOW, GS_RECORD_MAX, &text, &len, NULL, err);
+
+	if (r == -ENOENT)
+		return gs_err_set(err, ENOENT, "no record of container %s", id);
+	if (r < 0)
+		return r;
+	path = gs_asprintf("%s/%s/%s", run_dir, GS_REGISTRY_CONTAINERS, file.s);
+	return gs_record_parse(path, id, text, len, ret, err);
+}
+
+/* Opens containers/; -ENOENT where there is no registry yet. */
+static int open_containers(const char *run_dir, struct gs_err *err)
+{
+	return gs_dir_open(run_dir, GS_REGISTRY_CONTAINERS, err);
+}
+
+int gs_registry_read(const char *run_dir, const char *id, struct gs_record *ret, struct gs_err *err)
+{
+	cleanup_close int dir = -1;
+	int r = reg_check_id(id, err);
+
+	if (r < 0)
+		return r;
+	dir = open_containers(run_dir, err);
+	if (dir == -ENOENT)
+		return gs_err_set(err, ENOENT, "no record of container %s", id);
+	return dir < 0 ? dir : reg_read(dir, run_dir, id, ret, err);
+}
+
+/*
+ * The entry by-name/<hash>/<id>. Whoever removes the last entry of a name removes its folder, so
+ * it may be gone between making it and making the entry in it.
+ */
+static int make_name(const char *run_dir, const struct gs_identity *identity, const char *id,
+		     struct gs_err *err)
+{
+	struct reg_name hash = reg_hash(identity);
+	cleanup_close int dir = gs_dir_make(run_dir, GS_REGISTRY_BY_NAME, err);
+
+	if (dir < 0)
+		return dir;
+	for (int i = 0; i < NAME_TRIES; i++) {
+		cleanup_close int sub = -1, fd = -1;
+
+		if (mkdirat(dir, hash.s, 0700) < 0 && errno != EEXIST)
+			break;
+		sub = openat(dir, hash.s, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub < 0 && errno == ENOENT)
+			continue;
+		if (sub < 0)
+			break;
+		fd = openat(sub, id, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			return 0;
+		if (errno != ENOENT)
+			break;
+	}
+	return gs_err_errno(err, errno, "%s/%s/%s/%s", run_dir, GS_REGISTRY_BY_NAME, hash.s, id);
+}
+
+void reg_forget_name(const char *run_dir, const struct gs_identity *name, const char *id)
+{
+	struct reg_name hash = reg_hash(name);
+	cleanup_close int dir = gs_dir_open(run_dir, GS_REGISTRY_BY_NAME, NULL), sub = -1;
+
+	if (dir < 0)
+		return;
+	sub = openat(dir, hash.s, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (sub < 0)
+		return;
+	(void)unlinkat(sub, id, 0);
+	/* Fails where other containers have the name. */
+	(void)unlinkat(dir, hash.s, AT_REMOVEDIR);
+}
+
+/* The link <id>.next to the path, or none. */
+static int make_next(int containers, const char *id, const char *next, struct gs_err *err)
+{
+	struct reg_name name = reg_file(id, REG_NEXT), tmp;
+	uint64_t random;
+
+	if (!next) {
+		(void)unlinkat(containers, name.s, 0);
+		return 0;
+	}
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return gs_err_errno(err, errno, "getrandom");
+	(void)snprintf(tmp.s, sizeof(tmp.s), ".next-%016llx", (unsigned long long)random);
+	if (symlinkat(next, containers, tmp.s) < 0)
+		return gs_err_errno(err, errno, "create %s", name.s);
+	if (renameat(containers, tmp.s, containers, name.s) < 0) {
+		int code = errno;
+
+		(void)unlinkat(containers, tmp.s, 0);
+		return gs_err_errno(err, code, "create %s", name.s);
+	}
+	return 0;
+}
+
+/*
+ * Looks at what an earlier container of this id has left. -EEXIST where it lives; else what of it
+ * would be taken for the new one's is removed.
+ */
+static int replace_old(const char *run_dir, int containers, const struct gs_record *record,
+		       struct gs_err *err)
+{
+	cleanup_record struct gs_record old = { 0 };
+	struct reg_name hook = reg_file(record->id, REG_HOOK);
+	int r = reg_read(containers, run_dir, record->id, &old, NULL);
+
+	/* A damaged one tells nothing, and is overwritten. */
+	if (r == 0 && gs_registry_alive(run_dir, &old, NULL, NULL) == 0)
+		return gs_err_set(err, EEXIST, "container %s is running, from bundle %s",
+				  record->id, old.bundle);
+	(void)unlinkat(containers, hook.s, 0);
+	if (r == 0 && gs_identity_is_set(&old.identity) &&
+	    !gs_identity_equal(&old.identity, &record->identity))
+		reg_forget_name(run_dir, &old.identity, record->id);
+	return 0;
+}
+
+int gs_registry_write(const char *run_dir, const struct gs_record *record, struct gs_err *err)
+{
+	cleanup_buf struct gs_buf text = { 0 };
+	cleanup_close int dir = -1, lock = -1;
+	struct reg_name file;
+	int r = gs_record_format(record, &text, err);
+
+	if (r < 0)
+		return r;
+	dir = gs_dir_make(run_dir, GS_REGISTRY_CONTAINERS, err);
+	if (dir < 0)
+		return dir;
+	/* Without marks there is no sweep that could take the new record for the old one. */
+	lock = reg_lock(run_dir, LOCK_WAIT_MS);
+	r = replace_old(run_dir, dir, record, err);
+	if (r < 0)
+		return r;
+	file = reg_file(record->id, REG_RECORD);
+	r = gs_file_publish(dir, file.s, text.data, text.len, err);
+	if (r == 0)
+		r = make_next(dir, record->id, record->next, err);
+	if (r == 0 && gs_identity_is_set(&record->identity))
+		r = make_name(run_dir, &record->identity, record->id, err);
+	if (r < 0)
+		reg_remove(run_dir, dir, record->id, record);
+	if (lock >= 0)
+		(void)unlinkat(lock, record->id, 0);
+	return r;
+}
+
+int gs_registry_write_hook(const char *run_dir, const char *id, const struct gs_hook_record *hook,
+			   struct gs_err *err)
+{
+	cleanup_buf struct gs_buf text = { 0 };
+	cleanup_close int dir = -1;
+	struct reg_name file;
+	int r = gs_hook_record_format(id, hook, &text, err);
+
+	if (r < 0)
+		return r;
+	dir = gs_dir_make(run_dir, GS_REGISTRY_CONTAINERS, err);
+	if (dir < 0)
+		return dir;
+	file = reg_file(id, REG_HOOK);
+	return gs_file_publish(dir, file.s, text.data, text.len, err);
+}
+
+int gs_registry_read_hook(const char *run_dir, const char *id, struct gs_hook_record *ret,
+			  struct gs_err *err)
+{
+	cleanup_free char *text = NULL, *path = NULL;
+	cleanup_close int dir = -1;
+	struct reg_name file;
+	size_t len;
+	int r = reg_check_id(id, err);
+
+	if (r < 0)
+		return r;
+	dir = open_containers(run_dir, err);
+	if (dir < 0)
+		return dir;
+	file = reg_file(id, REG_HOOK);
+	r = gs_file_read(dir, file.s, O_NOFOLLOW, GS_RECORD_MAX, &text, &len, NULL, err);
+	if (r < 0)
+		return r;
+	path = gs_asprintf("%s/%s/%s", run_dir, GS_REGISTRY_CONTAINERS, file.s);
+	return gs_hook_record_parse(path, id, text, len, ret, err);
+}
+
+char *gs_registry_next(const char *run_dir, const char *id)
+{
+	cleanup_free char *path = NULL;
+	char target[PATH_MAX];
+	ssize_t n;
+
+	if (!gs_id_valid(id))
+		return NULL;
+	path = gs_asprintf("%s/%s/%s%s", run_dir, GS_REGISTRY_CONTAINERS, id, REG_NEXT);
+	n = readlink(path, target, sizeof(target));
+	return n > 0 && (size_t)n < sizeof(target) ? gs_strndup(target, (size_t)n) : NULL;
+}
+
+int gs_registry_each_named(const char *run_dir, const struct gs_identity *name,
+			   int (*each)(const struct gs_record *record, void *arg), void *arg,
+			   unsigned int *ret_broken)
+{
+	cleanup_close int containers = open_containers(run_dir, NULL);
+	cleanup_close int by_name = gs_dir_open(run_dir, GS_REGISTRY_BY_NAME, NULL);
+	struct reg_name hash = reg_hash(name);
+	cleanup_dir DIR *dir = NULL;
+	struct dirent *entry;
+	unsigned int broken = 0;
+	int fd, r = 0;
+
+	/* No registry yet is fine; one that can't be used counts as a record that can't be read. */
+	*ret_broken = (containers < 0 && containers != -ENOENT) ||
+		      (by_name < 0 && by_name != -ENOENT);
+	if (containers < 0 || by_name < 0)
+		return 0;
+	fd = openat(by_name, hash.s, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	dir = fdopendir(fd);
+	if (!dir) {
+		(void)close(fd);
+		return 0;
+	}
+	while (r == 0 && (entry = readdir(dir))) {
+		cleanup_record struct gs_record record = { 0 };
+		int found;
+
+		if (!gs_id_valid(entry->d_name))
+			continue;
+		found = reg_read(containers, run_dir, entry->d_name, &record, NULL);
+		/* -ENOENT: it is being removed. */
+		if (found < 0)
+			broken += found != -ENOENT;
+		else if (gs_identity_equal(&record.identity, name))
+			r = each(&record, arg);
+	}
+	*ret_broken = broken;
+	return r;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int gs_registry_ids(const char *run_dir, struct gs_strv *ret, struct gs_err *err)
+{
+	const size_t ending = sizeof(REG_RECORD) - 1;
+	cleanup_strv struct gs_strv list = { 0 };
+	cleanup_dir DIR *dir = NULL;
+	struct dirent *entry;
+	int fd = open_containers(run_dir, err);
+
+	if (fd < 0 && fd != -ENOENT)
+		return fd;
+	if (fd >= 0) {
+		dir = fdopendir(fd);
+		if (!dir) {
+			(void)close(fd);
+			return gs_err_errno(err, errno, "%s/%s", run_dir, GS_REGISTRY_CONTAINERS);
+		}
+	}
+	while (dir && (entry = readdir(dir))) {
+		size_t len = strlen(entry->d_name);
+		char *id;
+
+		if (len <= ending || strcmp(entry->d_name + len - ending, REG_RECORD) != 0)
+			continue;
+		/* "<id>.hook" is no valid id, so the hook's files are left out here. */
+		id = gs_strndup(entry->d_name, len - ending);
+		if (gs_id_valid(id))
+			gs_strv_take(&list, id);
+		else
+			free(id);
+	}
+	if (list.n > 1)
+		qsort(list.v, list.n, sizeof(*list.v), compare);
+	*ret = list;
+	list = (struct gs_strv){ 0 };
+	return 0;
+}
