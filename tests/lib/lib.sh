@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# The library for tests with real container runtimes: source this file, it brings the others.
+#
+# Settings of the caller, all optional: GPUSHARE_RUNTIME (the runtime under test; default
+# build/gpushare-runtime), GPUSHARE_TEST_CACHE (where built tools are kept).
+
+GS_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+GS_TOP=$(cd "$GS_LIB/../.." && pwd)
+GS_BUILD=$GS_TOP/build
+GS_RUNTIME=${GPUSHARE_RUNTIME:-$GS_BUILD/gpushare-runtime}
+GS_PROBE=$GS_BUILD/programs/probe
+# Not the first python3 of PATH: that one may lack the distribution's packages.
+GS_PYTHON=/usr/bin/python3
+export GS_LIB GS_TOP GS_BUILD GS_RUNTIME GS_PROBE GS_PYTHON
+
+# shellcheck source=tests/lib/node.sh
+source "$GS_LIB/node.sh"
+# shellcheck source=tests/lib/devices.sh
+source "$GS_LIB/devices.sh"
+# shellcheck source=tests/lib/image.sh
+source "$GS_LIB/image.sh"
+# shellcheck source=tests/lib/tools.sh
+source "$GS_LIB/tools.sh"
+# shellcheck source=tests/lib/config.sh
+source "$GS_LIB/config.sh"
+# shellcheck source=tests/lib/bundle.sh
+source "$GS_LIB/bundle.sh"
+# shellcheck source=tests/lib/containerd.sh
+source "$GS_LIB/containerd.sh"
+# shellcheck source=tests/lib/cri.sh
+source "$GS_LIB/cri.sh"
+# shellcheck source=tests/lib/podman.sh
+source "$GS_LIB/podman.sh"
+# shellcheck source=tests/lib/docker.sh
+source "$GS_LIB/docker.sh"
