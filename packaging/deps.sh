@@ -12,7 +12,7 @@ declare -A group=(
 	[build]="gcc libc6-dev make pkg-config libjansson-dev libcap-dev"
 	[test]="libcmocka-dev bats runc crun containerd podman docker.io umoci skopeo
 		busybox-static uidmap slirp4netns fuse-overlayfs iptables iproute2 util-linux
-		procps python3 valgrind"
+		procps python3 python3-grpcio python3-protobuf protobuf-compiler valgrind"
 	[lint]="clang-format-14 clang-tidy-14 cppcheck shellcheck sparse mandoc python3"
 	[fuzz]="clang-14 libclang-rt-14-dev llvm-14"
 )
