@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Merges the environment. Every name that a vendor owns stands exactly once in the result: runc
+ * keeps the last of several, glibc's getenv() reads the first, and who asks whom is nobody's
+ * guess.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/xalloc.h"
+#include "runtime/inject.h"
+
+#define SELECT_ALL "all"
+
+struct env_merge {
+	struct rewrite *rw;
+	const struct gs_catalogue *cat;
+	const struct source *sources;
+	size_t n_sources;
+	const char *next;
+	struct gs_strv done; /* names that were merged already */
+};
+
+/* The entries of target or source with this name. */
+static bool is_named(const struct spec_env *e, const char *name)
+{
+	return strlen(name) == e->name_len && memcmp(e->text, name, e->name_len) == 0;
+}
+
+/* The target's variable gets @value at its first place and loses every other; NULL: all go. */
+static void set_env(struct rewrite *rw, const char *name, const char *value)
+{
+	cleanup_buf struct gs_buf json = { 0 };
+	cleanup_free char *text = gs_asprintf("%s=%s", name, value ? value : "");
+	bool placed = !value;
+
+	gs_buf_add_json(&json, text);
+	for (size_t i = 0; i < rw->spec->n_envs; i++) {
+		const struct spec_env *e = &rw->spec->envs[i];
+
+		if (!is_named(e, name))
+			continue;
+		if (placed)
+			js_array_drop(&rw->env, i);
+		else if (strcmp(e->text, text) != 0)
+			js_array_replace(&rw->env, i, json.data);
+		placed = true;
+	}
+	if (!placed)
+		js_array_append(&rw->env, json.data);
+}
+
+/* Adds the comma-separated parts of @value that @list does not have. */
+static void join(struct gs_strv *list, const char *value)
+{
+	while (*value) {
+		size_t n = strcspn(value, ",");
+		char *part = gs_strndup(value, n);
+
+		if (n && !gs_strv_has(list, part))
+			gs_strv_take(list, part);
+		else
+			free(part);
+		value += n + (value[n] == ',');
+	}
+}
+
+static char *list_text(const struct gs_strv *list)
+{
+	struct gs_buf out = { 0 };
+
+	for (size_t i = 0; i < list->n; i++)
+		gs_buf_addf(&out, "%s%s", i ? "," : "", list->v[i]);
+	return gs_buf_steal(&out);
+}
+
+/* Several values that select cards: one that means no card gives way, "all" takes all. */
+static char *join_selectors(const struct gs_vendor *vendor, const struct gs_strv *values)
+{
+	cleanup_strv struct gs_strv parts = { 0 };
+
+	for (size_t i = 0; i < values->n; i++)
+		if (!gs_strv_has(&vendor->select_none, values->v[i]))
+			join(&parts, values->v[i]);
+	if (parts.n == 0)
+		return gs_strdup(values->v[0]);
+	if (gs_strv_has(&parts, SELECT_ALL))
+		return gs_strdup(SELECT_ALL);
+	return list_text(&parts);
+}
+
+static char *join_list(const struct gs_strv *values)
+{
+	cleanup_strv struct gs_strv parts = { 0 };
+
+	for (size_t i = 0; i < values->n; i++)
+		join(&parts, values->v[i]);
+	return list_text(&parts);
+}
+
+/* Has @src cards of @vendor, so that its variables count? */
+static bool gives(const struct source *src, const struct gs_vendor *vendor)
+{
+	return slice_has_cards(&src->slice, vendor);
+}
+
+/*
+ * No source has the selecting variable, but the target (its image, as a rule) or the next
+ * runtime's default would select: say "none" in the vendor's words.
+ */
+static void deselect(struct env_merge *m, const struct gs_vendor *vendor, const char *name)
+{
+	const char *own = spec_env_value(m->rw->spec, name);
+
+	if (!own && !gs_vendor_next_runtime(vendor, m->next))
+		return;
+	set_env(m->rw, name, vendor->select_none.n ? vendor->select_none.v[0] : NULL);
+}
+
+static int merge_env(struct env_merge *m, const struct gs_vendor *vendor, const struct gs_env *env,
+		     struct gs_err *err)
+{
+	cleanup_strv struct gs_strv values = { 0 };
+	cleanup_free char *value = NULL;
+	const char *from = NULL, *own;
+	size_t n_giving = 0;
+
+	for (size_t i = 0; i < m->n_sources; i++) {
+		const struct source *src = &m->sources[i];
+		const char *v = spec_env_value(&src->spec, env->name);
+
+		if (!gives(src, vendor))
+			continue;
+		n_giving++;
+		if (!v)
+			continue;
+		if (env->merge == GS_ENV_REPLACE && values.n && strcmp(values.v[0], v) != 0)
+			return gs_err_set(err, EEXIST, "%s is \"%s\" in source %s and \"%s\" in %s",
+					  env->name, values.v[0], from, v, src->name);
+		from = src->name;
+		gs_strv_add(&values, v);
+	}
+	own = spec_env_value(m->rw->spec, env->name);
+	if (env->merge == GS_ENV_LOCAL && n_giving > 1) {
+		if (own || values.n) /* positions of one source mean other cards beside another's */
+			set_env(m->rw, env->name, NULL);
+	} else if (values.n && env->selects) {
+		value = join_selectors(vendor, &values);
+		set_env(m->rw, env->name, value);
+	} else if (values.n && env->merge == GS_ENV_LIST) {
+		value = join_list(&values);
+		set_env(m->rw, env->name, value);
+	} else if (values.n) {
+		set_env(m->rw, env->name, values.v[0]);
+	} else if (env->selects) {
+		deselect(m, vendor, env->name);
+	} else if (own) {
+		value = gs_strdup(own); /* one entry: the last, which the runtimes keep */
+		set_env(m->rw, env->name, value);
+	}
+	return 0;
+}
+
+static bool selects_by_mount(const struct source *src, const struct gs_vendor *vendor)
+{
+	for (size_t i = 0; i < src->slice.n; i++) {
+		const struct slice_item *item = &src->slice.items[i];
+
+		if (item->vendor == vendor && item->kind == SLICE_MOUNT && item->mount->selects)
+			return true;
+	}
+	return false;
+}
+
+/* NVIDIA's chain looks at mounts first and then never at the variable: one would be lost. */
+static int check_one_way(const struct env_merge *m, const struct gs_vendor *vendor,
+			 struct gs_err *err)
+{
+	const struct source *by_mount = NULL, *by_env = NULL;
+
+	for (size_t i = 0; i < m->n_sources; i++) {
+		const struct source *src = &m->sources[i];
+
+		if (selects_by_mount(src, vendor))
+			by_mount = src;
+		else if (slice_selects(&src->slice, vendor))
+			by_env = src;
+	}
+	if (by_mount && by_env)
+		return gs_err_set(err, EEXIST,
+				  "source %s selects its %s cards by mounts and source %s by "
+				  "environment: the two can't be joined",
+				  by_mount->name, vendor->name, by_env->name);
+	return 0;
+}
+
+static int merge_vendor(struct env_merge *m, const struct gs_vendor *vendor, struct gs_err *err)
+{
+	bool given = false;
+	int r;
+
+	for (size_t i = 0; i < m->n_sources; i++)
+		given = given || gives(&m->sources[i], vendor);
+	if (!given)
+		return 0;
+	r = check_one_way(m, vendor, err);
+	for (size_t i = 0; i < vendor->n_envs && r == 0; i++) {
+		if (gs_strv_has(&m->done, vendor->envs[i].name))
+			continue;
+		gs_strv_add(&m->done, vendor->envs[i].name);
+		r = merge_env(m, vendor, &vendor->envs[i], err);
+	}
+	return r;
+}
+
+int inject_env(struct rewrite *rw, const struct gs_catalogue *cat, const struct source *sources,
+	       size_t n_sources, const char *next, struct gs_err *err)
+{
+	struct env_merge m = { rw, cat, sources, n_sources, next, { 0 } };
+	int r = 0;
+
+	for (size_t i = 0; i < cat->n && r == 0; i++)
+		r = merge_vendor(&m, &cat->v[i], err);
+	gs_strv_free(&m.done);
+	return r;
+}
