@@ -13,6 +13,45 @@
 /* Deeper than any container makes; bounds recursion, and with it open files. */
 #define CGROUP_DEPTH_MAX 64
 
+/* Is @name one of the comma-separated controllers in the @len bytes at @list? */
+static bool has_controller(const char *list, size_t len, const char *name)
+{
+	size_t name_len = strlen(name);
+	const char *end = list + len;
+
+	for (;;) {
+		const char *comma = memchr(list, ',', (size_t)(end - list));
+		const char *stop = comma ? comma : end;
+
+		if ((size_t)(stop - list) == name_len && memcmp(list, name, name_len) == 0)
+			return true;
+		if (!comma)
+			return false;
+		list = comma + 1;
+	}
+}
+
+char *gs_cgroup_pick(char *text)
+{
+	char *line, *save = NULL, *unified = NULL, *devices = NULL;
+
+	/* "<hierarchy>:<controllers>:<path>", and the path may hold colons. */
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		list++;
+		if (strncmp(line, "0::", 3) == 0)
+			unified = path + 1;
+		else if (has_controller(list, (size_t)(path - list), "devices"))
+			devices = path + 1;
+	}
+	if (devices)
+		return gs_strdup(devices);
+	return unified ? gs_strdup(unified) : NULL;
+}
+
 /* Takes the next component off *@s: its start, and length; 0 at the end. */
 static size_t component(const char **s, const char **ret)
 {

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cgroup file system tells. */
+/* Which cgroup a process is in, and what the cgroup file system tells. */
 #ifndef GPUSHARE_COMMON_CGROUP_H
 #define GPUSHARE_COMMON_CGROUP_H
 
 #include <stdbool.h>
 
 #define GS_CGROUP_ROOT "/sys/fs/cgroup"
+
+/*
+ * Picks the path that gs_proc_cgroup() gives from the text of a /proc/PID/cgroup, which it cuts
+ * up. NULL: it holds none. The caller frees.
+ */
+char *gs_cgroup_pick(char *text);
 
 /*
  * Is there a process in the cgroup @path or below it? @path is what gs_proc_cgroup() gives, looked

@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/proc.h"
-#include "common/xalloc.h"
 
 /* A process in the deepest cgroup of every version 1 hierarchy stays far below this. */
 #define PROC_FILE_MAX (256 * 1024)
@@ -114,48 +114,18 @@ int gs_boot_id(char ret[37], struct gs_err *err)
 	return 0;
 }
 
-/* Is @name one of the comma-separated controllers in the @len bytes at @list? */
-static bool has_controller(const char *list, size_t len, const char *name)
-{
-	size_t name_len = strlen(name);
-	const char *end = list + len;
-
-	for (;;) {
-		const char *comma = memchr(list, ',', (size_t)(end - list));
-		const char *stop = comma ? comma : end;
-
-		if ((size_t)(stop - list) == name_len && memcmp(list, name, name_len) == 0)
-			return true;
-		if (!comma)
-			return false;
-		list = comma + 1;
-	}
-}
-
 int gs_proc_cgroup(pid_t pid, char **ret, struct gs_err *err)
 {
-	cleanup_free char *text = NULL;
-	char *line, *save = NULL, *unified = NULL, *devices = NULL;
+	cleanup_free char *text = NULL, *path = NULL;
 	int r = read_pid(pid, "cgroup", &text, err);
 
 	if (r < 0)
 		return r;
-	/* "<hierarchy>:<controllers>:<path>", and the path may hold colons. */
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
-
-		if (!path)
-			continue;
-		list++;
-		if (strncmp(line, "0::", 3) == 0)
-			unified = path + 1;
-		else if (has_controller(list, (size_t)(path - list), "devices"))
-			devices = path + 1;
-	}
-	if (!devices && !unified)
+	path = gs_cgroup_pick(text);
+	if (!path)
 		return gs_err_set(err, ENODATA, "/proc/%d/cgroup: neither cgroup2 nor devices",
 				  (int)pid);
-	*ret = gs_strdup(devices ? devices : unified);
+	*ret = gs_steal(path);
 	return 0;
 }
 

@@ -9,7 +9,10 @@
 
 #include "common/err.h"
 
-/* Clock ticks since boot when the process started: field 22 of /proc/PID/stat. -ESRCH: gone. */
+/*
+ * Clock ticks since boot when the process started: field 22 of /proc/PID/stat. -ESRCH: gone, or a
+ * zombie.
+ */
 int gs_proc_start(pid_t pid, uint64_t *ret_ticks, struct gs_err *err);
 
 /* The same clock now (CLOCK_BOOTTIME in ticks of sysconf(_SC_CLK_TCK)). */
@@ -30,7 +33,8 @@ int gs_proc_cgroup(pid_t pid, char **ret, struct gs_err *err);
 /*
  * Is the cgroup @path at or below the one that a spec's cgroupsPath names? @cgroups_path is
  * "/a/b" (cgroupfs; @path may have a prefix before it where the host itself is in a cgroup) or
- * "slice:prefix:name" (systemd; a component "prefix-name.scope", or "name" if it ends in .slice).
+ * "slice:prefix:name" (systemd; a component "prefix-name.scope", or "name" if it ends in .slice; or
+ * that very text, which a runtime without its systemd switch takes for the name of a folder).
  * An empty @cgroups_path names nothing: true.
  */
 bool gs_cgroup_matches(const char *path, const char *cgroups_path);
