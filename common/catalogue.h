@@ -14,8 +14,7 @@
 enum gs_node_kind { GS_NODE_CARD, GS_NODE_SHARED, GS_NODE_CONTROL };
 
 struct gs_node {
-	char *glob;		 /* absolute, fnmatch(3) with FNM_PATHNAME */
-	size_t literal;		 /* its length before the first wildcard */
+	char *glob;		 /* absolute; common/glob.h */
 	enum gs_node_kind kind;
 	struct gs_strv drivers;	 /* node is ours only under these kernel drivers; empty: any */
 };
@@ -53,8 +52,7 @@ struct gs_vendor {
 	struct gs_strv next_hooks;    /* globs of hooks that those runtimes add themselves */
 	struct gs_strv select_none;   /* selector values that mean no card; the first is written */
 	struct gs_strv chrdevs;	      /* globs of names in /proc/devices */
-	struct gs_strv resources;     /* Kubernetes resource names */
-	json_t *entry;		      /* the whole file, for the parts that read other sections */
+	struct gs_strv resources;     /* globs of Kubernetes resource names */
 };
 
 struct gs_catalogue {
@@ -65,7 +63,8 @@ struct gs_catalogue {
 /*
  * Reads every *.json of @dirs, in the order of the folders and of names; a file in a later folder
  * replaces the one of the same name. A folder that does not exist is no error; no file at all in
- * any of them is -ENOENT. A file with a mistake is an error that names file, line or key.
+ * any of them is -ENOENT. A file with a mistake, in whatever section, is an error that names file,
+ * line, column and key (gpushare-vendors(5) has the keys).
  */
 int gs_catalogue_load(struct gs_catalogue *cat, const struct gs_strv *dirs, struct gs_err *err);
 
@@ -74,12 +73,23 @@ void gs_catalogue_free(struct gs_catalogue *cat);
 #define cleanup_catalogue __attribute__((cleanup(gs_catalogue_free)))
 
 /*
+ * The vendor's whole file, for the parts that read the sections "inventory", "driver" and "load".
+ * It is parsed anew, because a program that starts with every container must not pay for it. The
+ * caller decrefs.
+ */
+int gs_vendor_entry(const struct gs_vendor *vendor, json_t **ret, struct gs_err *err);
+
+/*
  * Is the device node @path with these numbers this vendor's? Gives the matching rule or NULL.
  * Where the rule names drivers, the node's driver is looked up in
- * /sys/dev/char/<major>:<minor>/device/driver.
+ * /sys/dev/char/<major>:<minor>/device/driver. A path that is not plain (common/glob.h) is no
+ * vendor's, here and below.
  */
 const struct gs_node *gs_vendor_node(const struct gs_vendor *vendor, const char *path,
 				     unsigned int major, unsigned int minor);
+
+/* Where sysfs is: "/sys". Tests point it elsewhere. */
+extern const char *gs_catalogue_sysfs;
 
 /* The vendor's variable of that name (@len bytes), or NULL. */
 const struct gs_env *gs_vendor_env(const struct gs_vendor *vendor, const char *name, size_t len);
