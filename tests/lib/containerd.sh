@@ -95,20 +95,22 @@ containerd_config_v2() {
 		runtime_type = "io.containerd.runc.v2"
 		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
 		SystemdCgroup = false
-		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.gpushare]
-		runtime_type = "io.containerd.runc.v2"
-		pod_annotations = ["gpushare.k8s.io/*"]
-		container_annotations = ["gpushare.k8s.io/*"]
-		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.gpushare.options]
-		BinaryName = "$GS_RUNTIME"
-		SystemdCgroup = false
 	EOF
+	containerd_handler gpushare-v2.toml
+}
+
+# What we ship, with the programs of the source tree and the machine's cgroup driver.
+containerd_handler() {
+	sed -e "s#/usr/bin/gpushare-runtime#$GS_RUNTIME#" \
+		-e 's/SystemdCgroup = true/SystemdCgroup = false/' \
+		"$GS_TOP/packaging/containerd/$1"
 }
 
 # containerd 2.x.
 containerd_config_v3() {
 	cat <<-EOF
 		version = 3
+		imports = ["/etc/containerd/conf.d/*.toml"]
 		root = "$NODE_DIR/containerd"
 		state = "/run/containerd"
 		disabled_plugins = ["io.containerd.internal.v1.opt"]
@@ -127,14 +129,10 @@ containerd_config_v3() {
 		runtime_type = "io.containerd.runc.v2"
 		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
 		SystemdCgroup = false
-		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.gpushare]
-		runtime_type = "io.containerd.runc.v2"
-		pod_annotations = ["gpushare.k8s.io/*"]
-		container_annotations = ["gpushare.k8s.io/*"]
-		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.gpushare.options]
-		BinaryName = "$GS_RUNTIME"
-		SystemdCgroup = false
 	EOF
+	node_exec /bin/mkdir -p /etc/containerd/conf.d
+	containerd_handler gpushare-v3.toml |
+		node_exec /bin/bash -c 'cat >/etc/containerd/conf.d/gpushare.toml'
 }
 
 # Native snapshots copy every layer; overlayfs does not work everywhere (on another overlay).
