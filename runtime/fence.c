@@ -151,7 +151,7 @@ static void allow_some(struct rewrite *rw, const struct survey *s,
 {
 	for (size_t i = 0; i < granted->n; i++)
 		if (granted->v[i].type == 'c' && granted->v[i].major == (int64_t)major)
-			add_rule(rw, major, granted->v[i].minor, ACCESS_ALL);
+			add_rule(rw, major, granted->v[i].minor, granted->v[i].access);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct node *n = &s->nodes[i];
 		unsigned int access = spec_rules_access(rw->spec, 'c', n->major, n->minor);
@@ -183,15 +183,12 @@ static void drop_devices(struct rewrite *rw, const struct survey *s,
 	}
 }
 
-int fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct granted_list *granted,
-	  struct gs_err *err)
+void fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct granted_list *granted)
 {
 	struct survey s = { .cat = cat };
 
 	if (!spec_allows_all(rw->spec))
-		return 0;
-	for (size_t i = 0; i < rw->rules.added.n; i++)
-		return gs_err_set(err, EINVAL, "a privileged container that lacks a device");
+		return;
 	walk_dev(&s, AT_FDCWD, "/dev", "/dev", 0);
 	for (size_t i = 0; i < rw->spec->n_devices; i++) {
 		const struct spec_device *d = &rw->spec->device[i];
@@ -206,6 +203,7 @@ int fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct grant
 	drop_devices(rw, &s, granted);
 	for (size_t i = 0; i < rw->spec->n_rules; i++)
 		js_array_drop(&rw->rules, i);
+	gs_strv_free(&rw->rules.added); /* what inject() added stands in the list below */
 	js_array_append(&rw->rules, "{\"allow\":false,\"access\":\"rwm\"}");
 	js_array_append(&rw->rules, "{\"allow\":true,\"type\":\"b\",\"access\":\"rwm\"}");
 	for (unsigned int major = 0; major < CHAR_MAJORS; major++) {
@@ -215,5 +213,4 @@ int fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct grant
 			add_rule(rw, major, RULE_ANY, ACCESS_ALL);
 	}
 	free(s.nodes);
-	return 0;
 }

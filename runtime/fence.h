@@ -15,7 +15,6 @@
  * driver does not keep them. It is a fence, no wall: see docs.
  * Nothing where the target is not privileged.
  */
-int fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct granted_list *granted,
-	  struct gs_err *err);
+void fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct granted_list *granted);
 
 #endif

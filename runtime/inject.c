@@ -115,7 +115,7 @@ static void grant_rule(struct merge *m, const struct source *src, const struct s
 	if (is_granted(m, d))
 		return;
 	m->granted.v = gs_grow(m->granted.v, m->granted.n, sizeof(*m->granted.v));
-	m->granted.v[m->granted.n++] = (struct granted){ d->type, d->major, d->minor };
+	m->granted.v[m->granted.n++] = (struct granted){ d->type, d->major, d->minor, want };
 	if ((want & ~have) == 0)
 		return;
 	slice_add_rule(&rule, d->type, d->major, d->minor, want);

@@ -6,10 +6,11 @@
 #include "runtime/rewrite.h"
 #include "runtime/source.h"
 
-/* A device that a source gives. */
+/* A device that a source gives, with the access that the source has. */
 struct granted {
 	char type;
 	int64_t major, minor;
+	unsigned int access;
 };
 
 /* The devices of all sources, for the fence. Starts as {0}; free(v). */

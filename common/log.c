@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A program's own log. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+
+static int log_fd = -1;
+static enum gs_log_level log_level;
+
+void gs_log_open(enum gs_log_level level, const char *file)
+{
+	if (log_fd >= 0)
+		(void)close(log_fd);
+	log_level = level;
+	log_fd = -1;
+	if (file)
+		log_fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+}
+
+void gs_log_time(char ret[40])
+{
+	struct timespec ts;
+	struct tm tm;
+	size_t n;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	(void)gmtime_r(&ts.tv_sec, &tm);
+	n = strftime(ret, 40, "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(ret + n, 40 - n, ".%09ldZ", ts.tv_nsec);
+}
+
+void gs_log(enum gs_log_level level, const char *fmt, ...)
+{
+	static const char *const names[] = { "error", "warning", "info", "debug" };
+	cleanup_buf struct gs_buf line = { 0 };
+	int saved = errno;
+	char msg[2048], when[40];
+	va_list ap;
+
+	if (log_fd < 0 || level > log_level)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	gs_log_time(when);
+	gs_buf_addf(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"program\":\"%s\",\"pid\":%d,\"msg\":",
+		    when, names[level], program_invocation_short_name, (int)getpid());
+	gs_buf_add_json(&line, msg);
+	gs_buf_adds(&line, "}\n");
+	if (write(log_fd, line.data, line.len) < 0)
+		errno = saved; /* see gs_log_open() */
+	errno = saved;
+}

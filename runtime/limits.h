@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CPU and memory limits of an over-sold container. */
+#ifndef GPUSHARE_RUNTIME_LIMITS_H
+#define GPUSHARE_RUNTIME_LIMITS_H
+
+#include "runtime/request.h"
+#include "runtime/rewrite.h"
+
+/*
+ * Sets linux.resources.cpu.{quota,period,shares} and memory.limit from the request: the kubelet
+ * sets none for extended resources. A tighter limit that the spec has already stays.
+ * -EINVAL: what the spec has is no number.
+ */
+int limits_apply(struct rewrite *rw, const struct request *req, struct gs_err *err);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Telling the caller why a container was not created, where each caller looks for it. */
+#ifndef GPUSHARE_RUNTIME_REPORT_H
+#define GPUSHARE_RUNTIME_REPORT_H
+
+#include "runtime/argv.h"
+
+/*
+ * Appends one error record to the file of --log, in runc's shape of --log-format (containerd shows
+ * only that), and writes one line to stderr (CRI-O and people look there). @cmd may have no log.
+ */
+void report_error(const struct command *cmd, const char *msg);
+
+#endif
