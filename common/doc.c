@@ -77,8 +77,10 @@ int gs_doc_members(const struct gs_doc *doc, struct js object, const char *what,
 	for (i = 0; keys[i].name; i++)
 		ret[i] = (struct js){ 0 };
 	while (js_next_member(&it, &k, &v)) {
-		for (i = 0; keys[i].name && !js_string_is(k, keys[i].name); i++)
-			;
+		/* The first letter rules nearly every key out; an escaped one is never ours. */
+		for (i = 0; keys[i].name; i++)
+			if (keys[i].name[0] == k.p[1] && js_string_is(k, keys[i].name))
+				break;
 		if (!keys[i].name)
 			return gs_doc_wrong(doc, k, err, "unknown key %.*s in %s", (int)k.n, k.p,
 					    what);
