@@ -2,14 +2,14 @@
 /* The configuration file: defaults, reading, checking. */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/config.h"
-#include "common/json.h"
+#include "common/doc.h"
+#include "common/file.h"
 #include "common/xalloc.h"
 
 #ifndef GPUSHARE_LIBEXECDIR
@@ -32,23 +32,6 @@
  * gives a create two minutes in all: no configuration may delay it longer than this.
  */
 #define CREATE_WAIT_MAX_MS 15000
-
-static const char *const known_keys[] = { "next",
-					  "profiles",
-					  "cri",
-					  "run_dir",
-					  "lib_dir",
-					  "hook",
-					  "vendor_dirs",
-					  "cross_pod",
-					  "state_dirs",
-					  "log",
-					  "agent",
-					  "controller",
-					  "fence_privileged",
-					  "create_wait_ms",
-					  "refuse_unconfirmed",
-					  NULL };
 
 static void set_defaults(struct gs_config *config)
 {
@@ -91,29 +74,29 @@ void gs_config_free(struct gs_config *config)
 	*config = (struct gs_config){ 0 };
 }
 
-static int absolute(const char *where, const char *key, const char *path, struct gs_err *err)
+static int check_absolute(const struct gs_doc *doc, struct js at, const char *key, const char *path,
+			  struct gs_err *err)
 {
 	if (path[0] == '/')
 		return 0;
-	return gs_err_set(err, EINVAL, "%s: %s must be an absolute path, not \"%s\"", where, key,
-			  path);
+	return gs_doc_wrong(doc, at, err, "%s must be an absolute path, not \"%s\"", key, path);
 }
 
-static int get_path(const json_t *obj, const char *where, const char *key, char **ret,
+static int get_path(const struct gs_doc *doc, struct js v, const char *key, char **ret,
 		    struct gs_err *err)
 {
-	int r = gs_json_str(obj, where, key, false, ret, err);
+	int r = gs_doc_string(doc, v, key, ret, err);
 
-	return r < 0 || !*ret ? r : absolute(where, key, *ret, err);
+	return r < 0 || !v.n ? r : check_absolute(doc, v, key, *ret, err);
 }
 
-static int get_paths(const json_t *obj, const char *where, const char *key, struct gs_strv *ret,
+static int get_paths(const struct gs_doc *doc, struct js v, const char *key, struct gs_strv *ret,
 		     struct gs_err *err)
 {
-	int r = gs_json_strv(obj, where, key, false, ret, err);
+	int r = gs_doc_strings(doc, v, key, ret, err);
 
-	for (size_t i = 0; r == 0 && i < ret->n; i++)
-		r = absolute(where, key, ret->v[i], err);
+	for (size_t i = 0; r == 0 && v.n && i < ret->n; i++)
+		r = check_absolute(doc, v, key, ret->v[i], err);
 	return r;
 }
 
@@ -121,121 +104,156 @@ static int get_paths(const json_t *obj, const char *where, const char *key, stru
  * A next runtime is a name, looked up in PATH and the usual folders, or an absolute path. The
  * working directory is the bundle, so a relative path would be looked for beside config.json.
  */
-static int get_next(const json_t *obj, const char *where, struct gs_strv *ret, struct gs_err *err)
+static int get_next(const struct gs_doc *doc, struct js v, struct gs_strv *ret, struct gs_err *err)
 {
-	int r = gs_json_strv(obj, where, "next", false, ret, err);
+	int r = gs_doc_strings(doc, v, "next", ret, err);
 
-	if (r == 0 && ret->n == 0)
-		r = gs_err_set(err, EINVAL, "%s: next must name at least one runtime", where);
-	for (size_t i = 0; r == 0 && i < ret->n; i++) {
+	if (r < 0 || !v.n)
+		return r;
+	if (ret->n == 0)
+		return gs_doc_wrong(doc, v, err, "next must name at least one runtime");
+	for (size_t i = 0; i < ret->n; i++) {
 		const char *s = ret->v[i];
 
 		if (!s[0] || (s[0] != '/' && strchr(s, '/')))
-			r = gs_err_set(err, EINVAL,
-				       "%s: next must hold names or absolute paths, not \"%s\"",
-				       where, s);
-	}
-	return r;
-}
-
-/* Every profile is checked, so that a mistake shows before the day its name is used. */
-static int get_profiles(const json_t *root, const char *file, const char *profile,
-			struct gs_strv *next, struct gs_err *err)
-{
-	static const char *const known[] = { "next", NULL };
-	json_t *profiles = json_object_get(root, "profiles"), *one;
-	const char *name;
-
-	if (profiles && !json_is_object(profiles))
-		return gs_err_set(err, EINVAL, "%s: profiles must be an object", file);
-	json_object_foreach(profiles, name, one)
-	{
-		cleanup_free char *where = gs_asprintf("%s: profiles.%s", file, name);
-		cleanup_strv struct gs_strv list = { 0 };
-		int r;
-
-		if (!json_is_object(one))
-			return gs_err_set(err, EINVAL, "%s must be an object", where);
-		r = gs_json_known(one, where, known, err);
-		if (r == 0)
-			r = gs_json_strv(one, where, "next", true, &list, err);
-		if (r == 0)
-			r = get_next(one, where, &list, err);
-		if (r < 0)
-			return r;
-		if (profile && strcmp(profile, name) == 0) {
-			gs_strv_free(next);
-			*next = list;
-			list = (struct gs_strv){ 0 };
-		}
+			return gs_doc_wrong(doc, v, err,
+					    "next must hold names or absolute paths, not \"%s\"",
+					    s);
 	}
 	return 0;
 }
 
-static int get_log(const json_t *root, const char *file, struct gs_config *config,
+/* Every profile is checked, so that a mistake shows before the day its name is used. */
+static int get_profiles(const struct gs_doc *doc, struct js profiles, const char *profile,
+			struct gs_strv *next, struct gs_err *err)
+{
+	static const struct gs_doc_key keys[] = { { "next", GS_DOC_LIST, true }, { 0 } };
+	struct js_iter it = js_iter(profiles);
+	struct gs_strv chosen = { 0 };
+	struct js k, v, members[1];
+	bool found = false;
+	int r = 0;
+
+	while (r == 0 && js_next_member(&it, &k, &v)) {
+		cleanup_strv struct gs_strv list = { 0 };
+
+		r = gs_doc_members(doc, v, "a profile", keys, members, err);
+		if (r == 0)
+			r = get_next(doc, members[0], &list, err);
+		if (r == 0 && profile && js_string_is(k, profile)) {
+			if (found)
+				r = gs_doc_wrong(doc, k, err, "profile \"%s\" stands twice",
+						 profile);
+			gs_strv_free(&chosen);
+			chosen = list;
+			list = (struct gs_strv){ 0 };
+			found = true;
+		}
+	}
+	if (r < 0 || !found) {
+		gs_strv_free(&chosen);
+		return r;
+	}
+	gs_strv_free(next);
+	*next = chosen;
+	return 0;
+}
+
+static int get_log(const struct gs_doc *doc, struct js log, struct gs_config *config,
 		   struct gs_err *err)
 {
-	static const char *const known[] = { "level", "file", NULL };
+	enum { LEVEL, FILE_, N };
+	static const struct gs_doc_key keys[N + 1] = {
+		[LEVEL] = { "level", GS_DOC_STRING, false },
+		[FILE_] = { "file", GS_DOC_STRING, false },
+	};
 	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
-	cleanup_free char *where = gs_asprintf("%s: log", file);
-	json_t *log = json_object_get(root, "log");
 	int r, level = (int)config->log_level;
+	struct js v[N];
 
-	if (!log)
+	if (!log.n)
 		return 0;
-	if (!json_is_object(log))
-		return gs_err_set(err, EINVAL, "%s must be an object", where);
-	r = gs_json_known(log, where, known, err);
+	r = gs_doc_members(doc, log, "log", keys, v, err);
 	if (r == 0)
-		r = gs_json_enum(log, where, "level", false, levels, &level, err);
-	if (r == 0 && !json_is_null(json_object_get(log, "file")))
-		r = get_path(log, where, "file", &config->log_file, err);
+		r = gs_doc_enum(doc, v[LEVEL], "level", levels, &level, err);
+	if (r == 0)
+		r = get_path(doc, v[FILE_], "file", &config->log_file, err);
 	if (r == 0)
 		config->log_level = (enum gs_log_level)level;
 	return r;
 }
 
-/* The sections of other programs: theirs to read. */
-static int check_section(const json_t *root, const char *file, const char *key, struct gs_err *err)
+/* "agent", "controller" and "refuse_unconfirmed" are for other programs; only their type counts. */
+static int get_all(const struct gs_doc *doc, struct js root, struct gs_config *config,
+		   const char *profile, struct gs_err *err)
 {
-	const json_t *v = json_object_get(root, key);
-
-	if (v && !json_is_object(v))
-		return gs_err_set(err, EINVAL, "%s: %s must be an object", file, key);
-	return 0;
-}
-
-static int get_all(const json_t *root, struct gs_config *config, const char *profile,
-		   struct gs_err *err)
-{
+	enum {
+		NEXT,
+		PROFILES,
+		CRI,
+		RUN_DIR,
+		LIB_DIR,
+		HOOK,
+		VENDOR_DIRS,
+		CROSS_POD,
+		FENCE,
+		REFUSE,
+		STATE_DIRS,
+		WAIT,
+		LOG,
+		AGENT,
+		CONTROLLER,
+		N
+	};
+	static const struct gs_doc_key keys[N + 1] = {
+		[NEXT] = { "next", GS_DOC_LIST, false },
+		[PROFILES] = { "profiles", GS_DOC_OBJECT, false },
+		[CRI] = { "cri", GS_DOC_STRING, false },
+		[RUN_DIR] = { "run_dir", GS_DOC_STRING, false },
+		[LIB_DIR] = { "lib_dir", GS_DOC_STRING, false },
+		[HOOK] = { "hook", GS_DOC_STRING, false },
+		[VENDOR_DIRS] = { "vendor_dirs", GS_DOC_LIST, false },
+		[CROSS_POD] = { "cross_pod", GS_DOC_STRING, false },
+		[FENCE] = { "fence_privileged", GS_DOC_BOOL, false },
+		[REFUSE] = { "refuse_unconfirmed", GS_DOC_BOOL, false },
+		[STATE_DIRS] = { "state_dirs", GS_DOC_LIST, false },
+		[WAIT] = { "create_wait_ms", GS_DOC_UINT, false },
+		[LOG] = { "log", GS_DOC_OBJECT, false },
+		[AGENT] = { "agent", GS_DOC_OBJECT, false },
+		[CONTROLLER] = { "controller", GS_DOC_OBJECT, false },
+	};
 	static const char *const cris[] = { "containerd", "cri-o", "none", NULL };
 	static const char *const cross_pods[] = { "grant", "annotation", NULL };
-	const char *file = config->path;
 	int r, cri = (int)config->cri, cross_pod = (int)config->cross_pod;
 	uint64_t wait_ms = config->create_wait_ms;
-	bool unconfirmed;
+	struct js v[N];
 
-	if ((r = gs_json_known(root, file, known_keys, err)) < 0 ||
-	    (r = get_next(root, file, &config->next, err)) < 0 ||
-	    (r = get_profiles(root, file, profile, &config->next, err)) < 0 ||
-	    (r = gs_json_enum(root, file, "cri", false, cris, &cri, err)) < 0 ||
-	    (r = get_path(root, file, "run_dir", &config->run_dir, err)) < 0 ||
-	    (r = get_path(root, file, "lib_dir", &config->lib_dir, err)) < 0 ||
-	    (r = get_path(root, file, "hook", &config->hook, err)) < 0 ||
-	    (r = get_paths(root, file, "vendor_dirs", &config->vendor_dirs, err)) < 0 ||
-	    (r = gs_json_enum(root, file, "cross_pod", false, cross_pods, &cross_pod, err)) < 0 ||
-	    (r = gs_json_bool(root, file, "fence_privileged", &config->fence_privileged, err)) <
-		    0 ||
-	    (r = gs_json_bool(root, file, "refuse_unconfirmed", &unconfirmed, err)) < 0 ||
-	    (r = get_paths(root, file, "state_dirs", &config->state_dirs, err)) < 0 ||
-	    (r = gs_json_uint(root, file, "create_wait_ms", false, &wait_ms, err)) < 0 ||
-	    (r = get_log(root, file, config, err)) < 0 ||
-	    (r = check_section(root, file, "agent", err)) < 0 ||
-	    (r = check_section(root, file, "controller", err)) < 0)
+	r = gs_doc_members(doc, root, "the configuration", keys, v, err);
+	if (r == 0)
+		r = get_next(doc, v[NEXT], &config->next, err);
+	if (r == 0)
+		r = get_profiles(doc, v[PROFILES], profile, &config->next, err);
+	if (r == 0)
+		r = gs_doc_enum(doc, v[CRI], "cri", cris, &cri, err);
+	if (r == 0)
+		r = get_path(doc, v[RUN_DIR], "run_dir", &config->run_dir, err);
+	if (r == 0)
+		r = get_path(doc, v[LIB_DIR], "lib_dir", &config->lib_dir, err);
+	if (r == 0)
+		r = get_path(doc, v[HOOK], "hook", &config->hook, err);
+	if (r == 0)
+		r = get_paths(doc, v[VENDOR_DIRS], "vendor_dirs", &config->vendor_dirs, err);
+	if (r == 0)
+		r = gs_doc_enum(doc, v[CROSS_POD], "cross_pod", cross_pods, &cross_pod, err);
+	if (r == 0)
+		r = get_paths(doc, v[STATE_DIRS], "state_dirs", &config->state_dirs, err);
+	if (r == 0)
+		r = gs_doc_uint(doc, v[WAIT], "create_wait_ms", CREATE_WAIT_MAX_MS, &wait_ms, err);
+	if (r == 0)
+		r = get_log(doc, v[LOG], config, err);
+	if (r < 0)
 		return r;
-	if (wait_ms > CREATE_WAIT_MAX_MS)
-		return gs_err_set(err, EINVAL, "%s: create_wait_ms must be at most %d", file,
-				  CREATE_WAIT_MAX_MS);
+	gs_doc_bool(v[FENCE], &config->fence_privileged);
 	config->cri = (enum gs_cri)cri;
 	config->cross_pod = (enum gs_cross_pod)cross_pod;
 	config->create_wait_ms = (unsigned int)wait_ms;
@@ -245,21 +263,30 @@ static int get_all(const json_t *root, struct gs_config *config, const char *pro
 int gs_config_load(struct gs_config *config, const char *profile, struct gs_err *err)
 {
 	cleanup_config struct gs_config fresh = { 0 };
-	cleanup_json json_t *root = NULL;
+	cleanup_free char *text = NULL;
+	struct gs_err read_err;
+	struct gs_doc doc;
+	struct js root;
+	size_t len;
 	int r;
 
-	r = absolute(GS_CONFIG_ENV, "the file", config->path, err);
-	if (r < 0)
-		return r;
-	r = gs_json_read(config->path, CONFIG_MAX, &root, err);
+	/* The working directory is whatever the engine chose, often the bundle. */
+	if (config->path[0] != '/')
+		return gs_err_set(err, EINVAL, "%s must be an absolute path, not \"%s\"",
+				  GS_CONFIG_ENV, config->path);
+	r = gs_file_read(AT_FDCWD, config->path, 0, CONFIG_MAX, &text, &len, NULL, &read_err);
 	if (r == -ENOENT)
 		return 0;
+	if (r < 0)
+		return gs_err_set(err, -r, "%s", read_err.msg);
+	doc = (struct gs_doc){ config->path, text };
+	r = gs_doc_parse(&doc, len, &root, err);
 	if (r < 0)
 		return r;
 	/* Into a fresh one, so that no half of a broken file is ever in force. */
 	fresh.path = gs_strdup(config->path);
 	set_defaults(&fresh);
-	r = get_all(root, &fresh, profile, err);
+	r = get_all(&doc, root, &fresh, profile, err);
 	if (r < 0)
 		return r;
 	gs_config_free(config);

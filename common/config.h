@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration file, /etc/gpushare/config.json; every key has a default (gpushare.json(5)). */
+/* The configuration file, /etc/gpushare/config.json; every key has a default (gpushare-config(5)). */
 #ifndef GPUSHARE_COMMON_CONFIG_H
 #define GPUSHARE_COMMON_CONFIG_H
 
@@ -46,9 +46,9 @@ void gs_config_init(struct gs_config *config);
 /*
  * Reads the file into an initialised @config. @profile (may be NULL) is the name that the program
  * was called by: where "profiles" has it, its "next" replaces the general one. No file at all is
- * no error. On an error @config holds the defaults, and the message names file, line and column
- * (of a syntax error) and key. Unknown keys are errors; the sections "agent" and "controller" are
- * theirs and only checked to be objects.
+ * no error. On an error @config holds the defaults, and the message names file, line, column and
+ * key. Unknown keys are errors; the sections "agent" and "controller" are theirs and only checked
+ * to be objects.
  */
 int gs_config_load(struct gs_config *config, const char *profile, struct gs_err *err);
 
