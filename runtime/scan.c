@@ -15,7 +15,6 @@
 #include "common/file.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
-#include "gpushare/annotations.h"
 #include "gpushare/registry.h"
 #include "runtime/source.h"
 
@@ -35,25 +34,6 @@ static bool has_record(const struct scan *scan, const char *id)
 					      scan->config->run_dir, id);
 
 	return access(path, F_OK) == 0;
-}
-
-/* Our annotations of a spec, as an object: the policy reads partition and account there. */
-static char *our_annotations(const struct spec *spec)
-{
-	struct js_iter it = js_iter(spec->annotations);
-	struct gs_buf out = { 0 };
-	struct js k, v;
-
-	while (js_next_member(&it, &k, &v)) {
-		cleanup_free char *key = js_string(k);
-
-		if (!key || strncmp(key, GS_ANNOTATION_PREFIX, strlen(GS_ANNOTATION_PREFIX)) != 0)
-			continue;
-		gs_buf_addf(&out, "%s%.*s:%.*s", out.len ? "," : "{", (int)k.n, k.p, (int)v.n,
-			    v.p);
-	}
-	gs_buf_adds(&out, out.len ? "}" : "{}");
-	return gs_buf_steal(&out);
 }
 
 static char *pid_file_of(const char *dir)
@@ -98,7 +78,7 @@ static void look(struct scan *scan, const char *dir, const char *id)
 	who.id = (struct gs_identity){ 0 };
 	record.sandbox_id = gs_steal(who.sandbox_id);
 	record.pod_uid = gs_steal(who.pod_uid);
-	record.annotations = our_annotations(&spec);
+	record.annotations = spec_our_annotations(&spec);
 	record.role = GS_ROLE_HOLDER;
 	record.cgroups_path = gs_strdup(spec.cgroups_path);
 	record.boot_id = gs_strdup(boot_id);

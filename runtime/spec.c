@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
+#include "common/cleanup.h"
 #include "common/xalloc.h"
 #include "gpushare/annotations.h"
 #include "runtime/spec.h"
@@ -331,21 +333,42 @@ int spec_annotation(const struct spec *spec, const char *key, char **ret, struct
 	return 0;
 }
 
+static bool is_our_key(struct js key)
+{
+	cleanup_free char *text = js_string(key);
+
+	return text && strncmp(text, GS_ANNOTATION_PREFIX, strlen(GS_ANNOTATION_PREFIX)) == 0;
+}
+
 bool spec_is_annotated(const struct spec *spec)
 {
 	struct js_iter it = js_iter(spec->annotations);
 	struct js k, v;
 
-	while (js_next_member(&it, &k, &v)) {
-		char *key = js_string(k);
-		bool ours = key && strncmp(key, GS_ANNOTATION_PREFIX,
-					   strlen(GS_ANNOTATION_PREFIX)) == 0;
-
-		free(key);
-		if (ours)
+	while (js_next_member(&it, &k, &v))
+		if (is_our_key(k))
 			return true;
-	}
 	return false;
+}
+
+char *spec_our_annotations(const struct spec *spec)
+{
+	struct js_iter it = js_iter(spec->annotations);
+	struct gs_buf out = { 0 };
+	struct js k, v;
+
+	gs_buf_addc(&out, '{');
+	while (js_next_member(&it, &k, &v)) {
+		if (!is_our_key(k))
+			continue;
+		if (out.len > 1)
+			gs_buf_addc(&out, ',');
+		gs_buf_add(&out, k.p, k.n);
+		gs_buf_addc(&out, ':');
+		gs_buf_add(&out, v.p, v.n);
+	}
+	gs_buf_addc(&out, '}');
+	return gs_buf_steal(&out);
 }
 
 static unsigned int apply_rule(unsigned int access, const struct spec_rule *rule)

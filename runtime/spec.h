@@ -102,6 +102,9 @@ int spec_annotation(const struct spec *spec, const char *key, char **ret, struct
 /* Has the spec any annotation of ours? */
 bool spec_is_annotated(const struct spec *spec);
 
+/* All annotations of ours, as the text of a JSON object. The caller frees. */
+char *spec_our_annotations(const struct spec *spec);
+
 /*
  * What the cgroup rules grant for one device ('c' or 'b'), as access bits: all rules are applied
  * in order to a start of nothing, as runc and the kernel's devices cgroup do.

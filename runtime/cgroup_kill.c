@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Killing a cgroup with all that is in it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/proc.h"
+#include "common/xalloc.h"
+#include "runtime/reclaim.h"
+
+#define CGROUP_ROOT "/sys/fs/cgroup/"
+#define PROCS_MAX (4 * 1024 * 1024)
+#define DEPTH_MAX 16
+
+/*
+ * A mistake here kills a node: never the root or a hierarchy's (one part), never what holds pods
+ * of more than one owner (kubepods, its QoS classes, a slice of the system).
+ */
+static bool may_kill(const char *path)
+{
+	static const char *const never[] = { "kubepods", "kubepods.slice", "burstable",
+					     "besteffort", "kubepods-burstable.slice",
+					     "kubepods-besteffort.slice", "system.slice",
+					     "user.slice", "init.scope" };
+	const char *last;
+
+	if (strncmp(path, CGROUP_ROOT, strlen(CGROUP_ROOT)) != 0 || strstr(path, "/../") ||
+	    strstr(path, "//") || strstr(path, "/./"))
+		return false;
+	path += strlen(CGROUP_ROOT);
+	last = strrchr(path, '/');
+	if (!last || !last[1] || strcmp(last, "/..") == 0 || strcmp(last, "/.") == 0)
+		return false;
+	for (size_t i = 0; i < GS_ARRAY_SIZE(never); i++)
+		if (strcmp(last + 1, never[i]) == 0)
+			return false;
+	return true;
+}
+
+static bool write_control(int dir, const char *name, const char *value)
+{
+	cleanup_close int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
+}
+
+/* SIGKILL to each process of this cgroup and those below; gives how many there were. */
+static size_t kill_each(int dir, int depth)
+{
+	cleanup_free char *procs = NULL;
+	cleanup_dir DIR *d = NULL;
+	struct dirent *e;
+	size_t len, n = 0;
+	char *p, *end;
+	int fd;
+
+	if (gs_file_read(dir, "cgroup.procs", 0, PROCS_MAX, &procs, &len, NULL, NULL) == 0) {
+		for (p = procs; *p; p = end) {
+			long pid = strtol(p, &end, 10);
+
+			if (end == p)
+				break;
+			/* 0: a process of a PID namespace that we do not see; never kill(0) */
+			if (pid > 1)
+				(void)kill((pid_t)pid, SIGKILL);
+			n++;
+			while (*end == '\n')
+				end++;
+		}
+	}
+	fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	while (d && depth < DEPTH_MAX && (e = readdir(d)) != NULL) {
+		cleanup_close int sub = -1;
+
+		if (e->d_type != DT_DIR || e->d_name[0] == '.')
+			continue;
+		sub = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub >= 0)
+			n += kill_each(sub, depth + 1);
+	}
+	return n;
+}
+
+int cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err)
+{
+	static const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+
+	if (!may_kill(path))
+		return gs_err_set(err, EINVAL, "cgroup %s is not one that may be killed", path);
+	for (;;) {
+		cleanup_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (dir < 0)
+			return errno == ENOENT ? 0 : gs_err_errno(err, errno, "open %s", path);
+		/* before 5.14 there is no cgroup.kill: stop them all, so that none forks away */
+		if (!write_control(dir, "cgroup.kill", "1")) {
+			bool frozen = write_control(dir, "cgroup.freeze", "1");
+			size_t left = kill_each(dir, 0);
+
+			if (frozen)
+				(void)write_control(dir, "cgroup.freeze", "0");
+			if (left == 0)
+				return 0;
+		} else if (kill_each(dir, 0) == 0) {
+			return 0;
+		}
+		if (gs_boottime_ms() >= deadline_ms)
+			return gs_err_set(err, ETIMEDOUT, "processes in %s outlive SIGKILL", path);
+		(void)nanosleep(&pause, NULL);
+	}
+}

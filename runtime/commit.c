@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Does what create_plan() decided. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/agentlink.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "common/registry.h"
+#include "common/xalloc.h"
+#include "gpushare/agent.h"
+#include "runtime/create.h"
+#include "runtime/reclaim.h"
+
+/* Marked containers that one create removes at most: the next one goes on. */
+#define SWEEP_MAX 16
+
+static char *absolute(const char *path)
+{
+	cleanup_free char *cwd = NULL;
+
+	if (path[0] == '/')
+		return gs_strdup(path);
+	cwd = getcwd(NULL, 0);
+	return gs_asprintf("%s/%s", cwd ? cwd : "", path);
+}
+
+/* The vendor slice of the spec as the next runtime gets it: after our edits. */
+static int final_slice(const struct create *c, struct gs_buf *out, struct gs_err *err)
+{
+	cleanup_spec struct spec spec = { 0 };
+	cleanup_slice struct slice slice = { 0 };
+	int r;
+
+	if (!c->text) {
+		slice_text(&c->own, out);
+		return 0;
+	}
+	r = spec_read(&spec, gs_strndup(c->text, c->len), c->len, err);
+	if (r < 0)
+		return gs_err_prefix(err, "the edited config.json");
+	slice_find(&spec, &c->cat, &slice);
+	slice_text(&slice, out);
+	return 0;
+}
+
+static char *dup_or_null(const char *s)
+{
+	return s ? gs_strdup(s) : NULL;
+}
+
+static int write_record(const struct create *c, struct gs_err *err)
+{
+	cleanup_record struct gs_record rec = { 0 };
+	struct gs_buf slice = { 0 };
+	char boot_id[37];
+	int r;
+
+	r = gs_boot_id(boot_id, err);
+	if (r == 0)
+		r = final_slice(c, &slice, err);
+	if (r < 0)
+		return r;
+	rec.id = gs_strdup(c->id);
+	rec.bundle = gs_strdup(c->bundle_path);
+	rec.pid_file = c->pid_file ? absolute(c->pid_file) : NULL;
+	if (gs_identity_is_set(&c->who.id))
+		rec.identity = (struct gs_identity){ gs_strdup(c->who.id.ns),
+						     gs_strdup(c->who.id.pod),
+						     gs_strdup(c->who.id.container) };
+	rec.sandbox_id = dup_or_null(c->who.sandbox_id);
+	rec.pod_uid = dup_or_null(c->who.pod_uid);
+	rec.annotations = spec_our_annotations(&c->spec);
+	rec.role = c->role;
+	rec.next = gs_strdup(c->next);
+	rec.cgroups_path = gs_strdup(c->spec.cgroups_path);
+	rec.boot_id = gs_strdup(boot_id);
+	rec.start_ticks = gs_ticks_now();
+	rec.deadline_ms = c->deadline_ms;
+	rec.grant = dup_or_null(c->grant.name[0] ? c->grant.name : NULL);
+	for (size_t i = 0; i < c->n_sources; i++)
+		gs_strv_add(&rec.sources, c->sources[i].record.id);
+	rec.shared_pid = policy_shares_pid_namespace(&c->spec);
+	rec.spec_len = slice.len;
+	rec.spec = gs_buf_steal(&slice);
+	return gs_registry_write(c->config->run_dir, &rec, err);
+}
+
+static int bind_grant(const struct create *c, struct gs_err *err)
+{
+	struct gs_grant_user user = { .container_id = c->id };
+
+	if (!c->grant.name[0])
+		return 0;
+	if (c->who.pod_uid)
+		user = (struct gs_grant_user){ .pod_uid = c->who.pod_uid,
+					       .container = c->who.id.container,
+					       .container_id = c->id };
+	return gs_grant_bind(c->config->lib_dir, c->grant.name, &user, err);
+}
+
+/* A borrower starts only where an agent stands guard over it. */
+static int ask_to_borrow(const struct create *c, struct gs_err *err)
+{
+	cleanup_json json_t *sources = json_array();
+	cleanup_json json_t *request = NULL;
+	int r;
+
+	for (size_t i = 0; i < c->n_sources; i++)
+		(void)json_array_append_new(sources, json_string(c->sources[i].record.id));
+	request = json_pack("{s:i, s:s, s:s, s:s, s:O}", "v", GS_AGENT_VERSION, "op", GS_OP_BORROW,
+			    "container", c->id, "grant", c->grant.name, "sources", sources);
+	r = gs_agent_ask(c->config->run_dir, request, c->deadline_ms, NULL, err);
+	return r < 0 ? gs_err_prefix(err, "a spot container can't start") : 0;
+}
+
+/* Holders are never hurt by our own bookkeeping: what fails here is logged. */
+static int commit_holder(const struct create *c, struct gs_err *err)
+{
+	int r;
+
+	r = write_record(c, err);
+	if (r < 0)
+		gs_log(GS_LOG_ERROR, "no record of container %s: %s", c->id, err->msg);
+	return 0;
+}
+
+static int commit_target(const struct create *c, struct gs_err *err)
+{
+	int r;
+
+	r = bind_grant(c, err);
+	if (r == 0 && c->role == GS_ROLE_BORROWER)
+		r = ask_to_borrow(c, err);
+	if (r == 0)
+		r = write_record(c, err);
+	return r;
+}
+
+int create_commit(struct create *c, struct gs_err *err)
+{
+	int r = 0;
+
+	gs_registry_sweep(c->config->run_dir, SWEEP_MAX);
+	if (slice_has_cards(&c->own, NULL))
+		r = reclaim(c->config, &c->own, c->id ? c->id : "", c->deadline_ms, err);
+	if (r == 0 && c->recorded)
+		r = c->role == GS_ROLE_HOLDER ? commit_holder(c, err) : commit_target(c, err);
+	if (r < 0 || !c->text)
+		return r;
+	r = gs_file_replace(c->bundle_fd, "config.json", c->text, c->len, &c->config_stat, err);
+	if (r < 0) {
+		gs_err_prefix(err, "bundle %s", c->bundle_path);
+		if (c->recorded)
+			gs_registry_remove(c->config->run_dir, c->id);
+		return r;
+	}
+	gs_log(GS_LOG_INFO, "container %s: %zu source(s), config.json rewritten", c->id,
+	       c->n_sources);
+	return 0;
+}

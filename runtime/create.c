@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Decides what create changes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+#include "gpushare/annotations.h"
+#include "runtime/create.h"
+#include "runtime/fence.h"
+#include "runtime/limits.h"
+
+#define CONFIG_JSON "config.json"
+
+void create_free(struct create *c)
+{
+	for (size_t i = 0; i < c->n_sources; i++)
+		source_free(&c->sources[i]);
+	free(c->sources);
+	rewrite_free(&c->rw);
+	slice_free(&c->own);
+	gs_grant_free(&c->grant);
+	request_free(&c->req);
+	who_free(&c->who);
+	spec_free(&c->spec);
+	gs_catalogue_free(&c->cat);
+	free(c->bundle_path);
+	free(c->text);
+	if (c->bundle_fd >= 0)
+		(void)close(c->bundle_fd);
+}
+
+/*
+ * Could a file that we do not understand carry our annotations? A key of ours begins a JSON
+ * string; the same word inside another string (an argument, say) is no annotation.
+ */
+static bool may_be_annotated(const char *text, size_t len)
+{
+	static const char key[] = "\"" GS_ANNOTATION_DOMAIN;
+
+	return memmem(text, len, key, strlen(key)) != NULL;
+}
+
+/* Reads config.json. 1: nothing of ours to do with it. */
+static int read_spec(struct create *c, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	struct gs_err why = { 0 };
+	bool maybe;
+	size_t len;
+	int r;
+
+	c->bundle_fd = open(c->bundle ? c->bundle : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->bundle_fd < 0)
+		return 1;
+	r = gs_file_read(c->bundle_fd, CONFIG_JSON, 0, SPEC_MAX, &text, &len, &c->config_stat,
+			 &why);
+	if (r < 0) {
+		gs_log(GS_LOG_DEBUG, "passed through: %s", why.msg);
+		return 1;
+	}
+	maybe = may_be_annotated(text, len);
+	r = spec_read(&c->spec, gs_steal(text), len, &why);
+	if (r == 0)
+		return 0;
+	if (!maybe) {
+		gs_log(GS_LOG_DEBUG, "passed through, not understood: %s", why.msg);
+		return 1;
+	}
+	return gs_err_set(err, why.code, "config.json: %s", why.msg);
+}
+
+/* Does the request ask for anything of this container? */
+static bool is_request(const struct request *req)
+{
+	return req->n_sources || req->grant || req->vcpu_milli || req->vmem_bytes;
+}
+
+static int find_sources(struct create *c, struct gs_err *err)
+{
+	c->sources = gs_calloc(c->req.n_sources, sizeof(*c->sources));
+	for (size_t i = 0; i < c->req.n_sources; i++) {
+		int r = source_find(c->config, &c->cat, &c->who, c->bundle_path,
+				    &c->req.sources[i], &c->sources[i], err);
+
+		if (r < 0)
+			return r;
+		c->n_sources++;
+	}
+	return 0;
+}
+
+/* createRuntime: in the host's namespaces, after the cgroup is made, before the process runs. */
+static int add_hook(struct create *c, struct gs_err *err)
+{
+	const struct spec *spec = &c->spec;
+	cleanup_buf struct gs_buf json = { 0 };
+
+	if (access(c->config->hook, X_OK) < 0)
+		return gs_err_errno(err, errno, "hook program %s (config key \"hook\")",
+				    c->config->hook);
+	for (size_t i = 0; i < spec->n_hooks; i++)
+		if (spec->hook[i].stage == STAGE_CREATE_RUNTIME &&
+		    strcmp(spec->hook[i].path, c->config->hook) == 0)
+			return 0; /* the second run on our own output */
+	gs_buf_adds(&json, "{\"path\":");
+	gs_buf_add_json(&json, c->config->hook);
+	gs_buf_adds(&json, ",\"args\":[\"gpushare-hook\",\"--config\",");
+	gs_buf_add_json(&json, c->config->path);
+	gs_buf_addf(&json, "],\"env\":[],\"timeout\":%u}", c->config->create_wait_ms / 1000 + 5);
+	js_array_append(&c->rw.hooks[STAGE_CREATE_RUNTIME], json.data);
+	return 0;
+}
+
+static int check_target(struct create *c, struct gs_err *err)
+{
+	int r;
+
+	if (!js_is(c->spec.process, JS_OBJECT) || !js_is(c->spec.linux_obj, JS_OBJECT))
+		return gs_err_set(err, EINVAL, "config.json has no \"%s\": devices can't be added",
+				  js_is(c->spec.process, JS_OBJECT) ? "linux" : "process");
+	r = policy_check_user_namespace(&c->spec, err);
+	if (r == 0)
+		r = policy_check(c->config, &c->spec, &c->grant, c->sources, c->n_sources, err);
+	if (r < 0)
+		return r;
+	if (!policy_is_borrower(&c->grant, c->sources, c->n_sources))
+		return 0;
+	c->role = GS_ROLE_BORROWER;
+	return policy_check_borrower(&c->spec, &c->own, c->sources, c->n_sources, err);
+}
+
+static int plan_target(struct create *c, struct gs_err *err)
+{
+	struct granted_list granted = { 0 };
+	int r;
+
+	if (!c->id || !gs_id_valid(c->id))
+		return gs_err_set(err, EINVAL, "the container id is missing or malformed");
+	c->role = GS_ROLE_TARGET;
+	c->recorded = true;
+	r = find_sources(c, err);
+	if (r == 0)
+		r = check_target(c, err);
+	if (r == 0)
+		r = inject(&c->rw, &c->cat, c->sources, c->n_sources, c->next, &granted, err);
+	if (r == 0 && c->config->fence_privileged)
+		fence(&c->rw, &c->cat, &granted);
+	free(granted.v);
+	if (r == 0)
+		r = add_hook(c, err);
+	return r;
+}
+
+static int plan_annotated(struct create *c, struct gs_err *err)
+{
+	int r;
+
+	r = request_read(&c->spec, &c->who, &c->req, err);
+	if (r < 0 || !is_request(&c->req))
+		return r;
+	if (c->config_err->code)
+		return gs_err_set(err, c->config_err->code, "%s", c->config_err->msg);
+	r = policy_read_grant(c->config, &c->who, &c->req, &c->grant, err);
+	if (r == 0 && c->req.n_sources)
+		r = plan_target(c, err);
+	else if (r == 0 && c->grant.name[0] && c->grant.kind == GS_GRANT_SPOT)
+		r = gs_err_set(err, EINVAL, "annotation " GS_KEY_GRANT ": the grant names no source");
+	if (r == 0)
+		r = limits_apply(&c->rw, &c->req, err);
+	return r;
+}
+
+/* The catalogue decides who is a holder. Where it is broken only annotated containers suffer. */
+static int load_catalogue(struct create *c, bool annotated, struct gs_err *err)
+{
+	struct gs_err why = { 0 };
+	int r;
+
+	r = gs_catalogue_load(&c->cat, &c->config->vendor_dirs, &why);
+	if (r == 0)
+		return 0;
+	gs_log(GS_LOG_ERROR, "catalogue: %s", why.msg);
+	return annotated ? gs_err_set(err, why.code, "%s", why.msg) : 0;
+}
+
+int create_plan(struct create *c, struct gs_err *err)
+{
+	struct gs_err why = { 0 };
+	struct gs_buf out = { 0 };
+	bool annotated;
+	int r;
+
+	r = read_spec(c, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	annotated = spec_is_annotated(&c->spec);
+	r = who_read(&c->spec, c->config->cri, &c->who, &why);
+	if (r < 0 && annotated)
+		return gs_err_set(err, why.code, "%s", why.msg);
+	if (r < 0 || c->who.sandbox)
+		return 0;
+	if (annotated && !gs_identity_is_set(&c->who.id)) {
+		gs_log(GS_LOG_DEBUG, "passed through: annotated, but it has no identity in the "
+				     "vocabulary of config key \"cri\"");
+		annotated = false;
+	}
+	if (!annotated && c->config_err->code)
+		return 0;
+	r = load_catalogue(c, annotated && !c->config_err->code, err);
+	if (r < 0)
+		return r;
+	c->bundle_path = realpath(c->bundle ? c->bundle : ".", NULL);
+	if (!c->bundle_path)
+		return annotated ? gs_err_errno(err, errno, "bundle %s", c->bundle) : 0;
+	slice_find(&c->spec, &c->cat, &c->own);
+	c->role = GS_ROLE_HOLDER;
+	c->recorded = slice_has_cards(&c->own, NULL) && c->id && gs_id_valid(c->id);
+	rewrite_begin(&c->rw, &c->spec);
+	if (!annotated)
+		return 0;
+	r = plan_annotated(c, err);
+	if (r < 0 || !rewrite_changes(&c->rw))
+		return r;
+	rewrite_text(&c->rw, &out);
+	c->len = out.len;
+	c->text = gs_buf_steal(&out);
+	return 0;
+}

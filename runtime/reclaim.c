@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Takes lent cards back. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/agentlink.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+#include "gpushare/agent.h"
+#include "runtime/reclaim.h"
+
+#define LENT_MAX 65536
+
+static bool has_node(const struct slice *own, json_int_t major, json_int_t minor)
+{
+	for (size_t i = 0; i < own->n; i++) {
+		const struct spec_device *d;
+
+		if (own->items[i].kind != SLICE_DEVICE)
+			continue;
+		d = &own->spec->device[own->items[i].index];
+		if (d->type == 'c' && d->major == major && d->minor == minor)
+			return true;
+	}
+	return false;
+}
+
+/* Is @value among the comma-separated parts of @list, or does the list take all? */
+static bool names(const char *list, const char *value)
+{
+	size_t len = strlen(value);
+
+	if (strcmp(list, "all") == 0)
+		return true;
+	while (*list) {
+		size_t n = strcspn(list, ",");
+
+		if (n == len && memcmp(list, value, n) == 0)
+			return true;
+		list += n + (list[n] == ',');
+	}
+	return false;
+}
+
+static bool selects(const struct slice *own, const char *vendor, const char *value)
+{
+	for (size_t i = 0; i < own->n; i++) {
+		const struct slice_item *item = &own->items[i];
+		const char *to;
+
+		if (strcmp(item->vendor->name, vendor) != 0 || !slice_item_selects(own, item))
+			continue;
+		if (item->kind == SLICE_ENV &&
+		    names(own->spec->envs[item->index].value, value))
+			return true;
+		if (item->kind != SLICE_MOUNT)
+			continue;
+		to = strrchr(own->spec->mount[item->index].to, '/');
+		if (to && strcmp(to + 1, value) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Does the slice hold the card that this file of lent/ describes? */
+static bool holds(const struct slice *own, const json_t *lent)
+{
+	const char *vendor = json_string_value(json_object_get(lent, "vendor"));
+	json_t *nodes = json_object_get(lent, "nodes");
+	json_t *select = json_object_get(lent, "select");
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(nodes, i, v)
+		if (has_node(own, json_integer_value(json_object_get(v, "major")),
+			     json_integer_value(json_object_get(v, "minor"))))
+			return true;
+	json_array_foreach(select, i, v)
+		if (vendor && json_string_value(v) && selects(own, vendor, json_string_value(v)))
+			return true;
+	return false;
+}
+
+/* Nobody answers at the socket: the kernel's own kill, on the cgroups that the agent wrote down. */
+static int kill_borrowers(const json_t *cgroups, uint64_t deadline_ms, struct gs_err *err)
+{
+	json_t *v;
+	size_t i;
+	int r = 0;
+
+	json_array_foreach(cgroups, i, v) {
+		const char *path = json_string_value(v);
+
+		if (!path)
+			continue;
+		gs_log(GS_LOG_WARN, "no agent answers: killing the borrowers in %s", path);
+		r = cgroup_kill(path, deadline_ms, err);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+static int ask_agent(const struct gs_config *config, json_t *cards, const char *id,
+		     uint64_t deadline_ms, struct gs_err *err)
+{
+	cleanup_json json_t *request =
+		json_pack("{s:i, s:s, s:s, s:O}", "v", GS_AGENT_VERSION, "op", GS_OP_RECLAIM,
+			  "container", id, "cards", cards);
+
+	return gs_agent_ask(config->run_dir, request, deadline_ms, NULL, err);
+}
+
+int reclaim(const struct gs_config *config, const struct slice *own, const char *id,
+	    uint64_t deadline_ms, struct gs_err *err)
+{
+	cleanup_free char *path = gs_asprintf("%s/" GS_LENT_DIR, config->run_dir);
+	cleanup_json json_t *cards = NULL;
+	cleanup_json json_t *cgroups = NULL;
+	cleanup_dir DIR *dir = opendir(path);
+	struct dirent *e;
+	int r;
+
+	if (!dir)
+		return 0;
+	cards = json_array();
+	cgroups = json_array();
+	while ((e = readdir(dir)) != NULL) {
+		cleanup_free char *file = NULL;
+		cleanup_json json_t *lent = NULL;
+
+		if (e->d_name[0] == '.')
+			continue;
+		file = gs_asprintf("%s/%s", path, e->d_name);
+		r = gs_json_read(file, LENT_MAX, &lent, err);
+		if (r < 0) {
+			/* gone in between: given back; else broken, and no reason to stop a holder */
+			gs_log(GS_LOG_WARN, "lent card passed over: %s", err->msg);
+			continue;
+		}
+		if (!holds(own, lent))
+			continue;
+		(void)json_array_append_new(cards, json_string(e->d_name));
+		(void)json_array_extend(cgroups, json_object_get(lent, "cgroups"));
+	}
+	if (json_array_size(cards) == 0)
+		return 0;
+	r = ask_agent(config, cards, id, deadline_ms, err);
+	if (r == -ENOENT)
+		r = kill_borrowers(cgroups, deadline_ms, err);
+	return r < 0 ? gs_err_prefix(err, "a card of this container is lent and not back yet") : 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking a lent card back before a container that holds it starts. */
+#ifndef GPUSHARE_RUNTIME_RECLAIM_H
+#define GPUSHARE_RUNTIME_RECLAIM_H
+
+#include "common/config.h"
+#include "runtime/slice.h"
+
+/*
+ * Looks in run_dir/lent/ for cards that the slice holds (by device number, or by the value of a
+ * selector) and has them freed: by the agent, or, where none answers, by killing the borrowers'
+ * cgroups itself and waiting until they are empty. Nothing lent costs one failed open.
+ * -ETIMEDOUT: not free by CLOCK_BOOTTIME @deadline_ms; the caller's retry finds it further on.
+ */
+int reclaim(const struct gs_config *config, const struct slice *own, const char *id,
+	    uint64_t deadline_ms, struct gs_err *err);
+
+/*
+ * cgroup_kill.c: kills every process in the cgroup @path (absolute, below /sys/fs/cgroup) and
+ * below it, and waits until it is empty or gone. -EINVAL: a path that no borrower can have (the
+ * root, the kubelet's own, one with ".."); -ETIMEDOUT.
+ */
+int cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err);
+
+#endif
