@@ -222,15 +222,20 @@ static int wrong(const struct source *src, const char *key, const char *must)
 	return gs_err_set(src->err, EINVAL, "%s: %s must be %s", src->name, key, must);
 }
 
+/* Puts the file's name before what js.h said: whatever that was, the file is damaged. */
+static int unreadable(const struct source *src)
+{
+	src->err->code = EINVAL;
+	return gs_err_prefix(src->err, "%s", src->name);
+}
+
 /* The member @key ({0} where it is absent or null). */
 static int get(const struct source *src, const char *key, bool required, struct js *ret)
 {
 	int r = js_member(src->object, key, ret, src->err);
 
-	if (r < 0) {
-		(void)gs_err_prefix(src->err, "%s", src->name);
-		return -EINVAL;
-	}
+	if (r < 0)
+		return unreadable(src);
 	if (js_absent(*ret)) {
 		*ret = (struct js){ 0 };
 		if (required)
@@ -342,10 +347,8 @@ static int begin(struct source *src, const char *name, const char *id, const cha
 
 	*src = (struct source){ .name = name, .err = err };
 	r = js_parse(text, len, &src->object, err);
-	if (r < 0) {
-		(void)gs_err_prefix(err, "%s", name);
-		return -EINVAL;
-	}
+	if (r < 0)
+		return unreadable(src);
 	if (!js_is(src->object, JS_OBJECT))
 		return gs_err_set(err, EINVAL, "%s: not a JSON object", name);
 	r = get_uint(src, "v", true, &v);

@@ -182,6 +182,15 @@ static int replace_old(const char *run_dir, int containers, const struct gs_reco
 	return 0;
 }
 
+/* Also where the lock was not to be had: a mark left would let the next sweep take the new one. */
+static void unmark(const char *run_dir, const char *id)
+{
+	cleanup_close int marks = gs_dir_open(run_dir, GS_REGISTRY_DELETED, NULL);
+
+	if (marks >= 0)
+		(void)unlinkat(marks, id, 0);
+}
+
 int gs_registry_write(const char *run_dir, const struct gs_record *record, struct gs_err *err)
 {
 	cleanup_buf struct gs_buf text = { 0 };
@@ -207,8 +216,8 @@ int gs_registry_write(const char *run_dir, const struct gs_record *record, struc
 		r = make_name(run_dir, &record->identity, record->id, err);
 	if (r < 0)
 		reg_remove(run_dir, dir, record->id, record);
-	if (lock >= 0)
-		(void)unlinkat(lock, record->id, 0);
+	if (lock != -ENOENT)
+		unmark(run_dir, record->id);
 	return r;
 }
 
