@@ -147,7 +147,7 @@ int create_commit(struct create *c, struct gs_err *err)
 
 	gs_registry_sweep(c->config->run_dir, SWEEP_MAX);
 	if (slice_has_cards(&c->own, NULL))
-		r = reclaim(c->config, &c->own, c->id ? c->id : "", c->deadline_ms, err);
+		r = reclaim(c->config, &c->own, c->next, c->id ? c->id : "", c->deadline_ms, err);
 	if (r == 0 && c->recorded)
 		r = c->role == GS_ROLE_HOLDER ? commit_holder(c, err) : commit_target(c, err);
 	if (r < 0 || !c->text)

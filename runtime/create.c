@@ -189,6 +189,26 @@ static int load_catalogue(struct create *c, bool annotated, struct gs_err *err)
 	return annotated ? gs_err_set(err, why.code, "%s", why.msg) : 0;
 }
 
+/*
+ * Whose container it is. With a broken config the vocabulary is not known either: whichever fits
+ * tells whether the container asked for something, and then the config's error is its answer.
+ */
+static int read_who(struct create *c, struct gs_err *err)
+{
+	static const enum gs_cri any[] = { GS_CRI_CONTAINERD, GS_CRI_CRIO, GS_CRI_NONE };
+
+	if (!c->config_err->code)
+		return who_read(&c->spec, c->config->cri, &c->who, err);
+	for (size_t i = 0; i < GS_ARRAY_SIZE(any); i++) {
+		int r = who_read(&c->spec, any[i], &c->who, err);
+
+		if (r < 0 || c->who.sandbox || gs_identity_is_set(&c->who.id))
+			return r;
+		who_free(&c->who);
+	}
+	return 0;
+}
+
 int create_plan(struct create *c, struct gs_err *err)
 {
 	struct gs_err why = { 0 };
@@ -200,7 +220,7 @@ int create_plan(struct create *c, struct gs_err *err)
 	if (r != 0)
 		return r < 0 ? r : 0;
 	annotated = spec_is_annotated(&c->spec);
-	r = who_read(&c->spec, c->config->cri, &c->who, &why);
+	r = read_who(c, &why);
 	if (r < 0 && annotated)
 		return gs_err_set(err, why.code, "%s", why.msg);
 	if (r < 0 || c->who.sandbox)

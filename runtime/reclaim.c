@@ -18,6 +18,9 @@
 
 static bool has_node(const struct slice *own, json_int_t major, json_int_t minor)
 {
+	/* a privileged daemon lists every card of the node and was given none of them */
+	if (spec_allows_all(own->spec))
+		return false;
 	for (size_t i = 0; i < own->n; i++) {
 		const struct spec_device *d;
 
@@ -47,13 +50,16 @@ static bool names(const char *list, const char *value)
 	return false;
 }
 
-static bool selects(const struct slice *own, const char *vendor, const char *value)
+/* A selector counts where the next runtime acts on it; in plain runc it is a word. */
+static bool selects(const struct slice *own, const char *vendor, const char *value,
+		    const char *next)
 {
 	for (size_t i = 0; i < own->n; i++) {
 		const struct slice_item *item = &own->items[i];
 		const char *to;
 
-		if (strcmp(item->vendor->name, vendor) != 0 || !slice_item_selects(own, item))
+		if (strcmp(item->vendor->name, vendor) != 0 || !slice_item_selects(own, item) ||
+		    !gs_vendor_next_runtime(item->vendor, next))
 			continue;
 		if (item->kind == SLICE_ENV &&
 		    names(own->spec->envs[item->index].value, value))
@@ -68,7 +74,7 @@ static bool selects(const struct slice *own, const char *vendor, const char *val
 }
 
 /* Does the slice hold the card that this file of lent/ describes? */
-static bool holds(const struct slice *own, const json_t *lent)
+static bool holds(const struct slice *own, const json_t *lent, const char *next)
 {
 	const char *vendor = json_string_value(json_object_get(lent, "vendor"));
 	json_t *nodes = json_object_get(lent, "nodes");
@@ -81,7 +87,8 @@ static bool holds(const struct slice *own, const json_t *lent)
 			     json_integer_value(json_object_get(v, "minor"))))
 			return true;
 	json_array_foreach(select, i, v)
-		if (vendor && json_string_value(v) && selects(own, vendor, json_string_value(v)))
+		if (vendor && json_string_value(v) &&
+		    selects(own, vendor, json_string_value(v), next))
 			return true;
 	return false;
 }
@@ -116,8 +123,8 @@ static int ask_agent(const struct gs_config *config, json_t *cards, const char *
 	return gs_agent_ask(config->run_dir, request, deadline_ms, NULL, err);
 }
 
-int reclaim(const struct gs_config *config, const struct slice *own, const char *id,
-	    uint64_t deadline_ms, struct gs_err *err)
+int reclaim(const struct gs_config *config, const struct slice *own, const char *next,
+	    const char *id, uint64_t deadline_ms, struct gs_err *err)
 {
 	cleanup_free char *path = gs_asprintf("%s/" GS_LENT_DIR, config->run_dir);
 	cleanup_json json_t *cards = NULL;
@@ -143,7 +150,7 @@ int reclaim(const struct gs_config *config, const struct slice *own, const char 
 			gs_log(GS_LOG_WARN, "lent card passed over: %s", err->msg);
 			continue;
 		}
-		if (!holds(own, lent))
+		if (!holds(own, lent, next))
 			continue;
 		(void)json_array_append_new(cards, json_string(e->d_name));
 		(void)json_array_extend(cgroups, json_object_get(lent, "cgroups"));

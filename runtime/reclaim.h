@@ -8,12 +8,12 @@
 
 /*
  * Looks in run_dir/lent/ for cards that the slice holds (by device number, or by the value of a
- * selector) and has them freed: by the agent, or, where none answers, by killing the borrowers'
+ * selector that the next runtime @next acts on) and has them freed: by the agent, or, where none answers, by killing the borrowers'
  * cgroups itself and waiting until they are empty. Nothing lent costs one failed open.
  * -ETIMEDOUT: not free by CLOCK_BOOTTIME @deadline_ms; the caller's retry finds it further on.
  */
-int reclaim(const struct gs_config *config, const struct slice *own, const char *id,
-	    uint64_t deadline_ms, struct gs_err *err);
+int reclaim(const struct gs_config *config, const struct slice *own, const char *next,
+	    const char *id, uint64_t deadline_ms, struct gs_err *err);
 
 /*
  * cgroup_kill.c: kills every process in the cgroup @path (absolute, below /sys/fs/cgroup) and
