@@ -271,8 +271,8 @@ static bool check_after_value(struct parser *ps)
 			return in_object(ps) ? check_key(ps) : true;
 		}
 		if (*ps->p != (in_object(ps) ? '}' : ']'))
-			return fail(ps, in_object(ps) ? "expected ',' or '}'" :
-							"expected ',' or ']'");
+			return fail(ps,
+				    in_object(ps) ? "expected ',' or '}'" : "expected ',' or ']'");
 		ps->p++;
 		ps->depth--;
 	}
@@ -604,8 +604,8 @@ int js_member(struct js object, const char *key, struct js *ret, struct gs_err *
 			found = v;
 		} else if (may_fold(k, key) && folds_to(k, key)) {
 			return gs_err_set(err, EEXIST,
-					  "member %.*s differs from \"%s\" in case alone",
-					  (int)k.n, k.p, key);
+					  "member %.*s differs from \"%s\" in case alone", (int)k.n,
+					  k.p, key);
 		}
 	}
 	*ret = found;

@@ -8,9 +8,9 @@
 
 struct js_splice {
 	const char *at; /* where in the old text */
-	size_t remove;	/* how many bytes of it go */
-	size_t order;	/* of the calls, for insertions at one place */
-	char *insert;	/* what comes instead */
+	size_t remove; /* how many bytes of it go */
+	size_t order; /* of the calls, for insertions at one place */
+	char *insert; /* what comes instead */
 };
 
 void js_edit_free(struct js_edit *edit)
@@ -48,7 +48,7 @@ void js_edit_add_member(struct js_edit *edit, struct js object, const char *key,
 {
 	struct js_iter it = js_iter(object);
 	const char *at = object.p + 1; /* behind the last member, or behind '{' */
-	const char *space = NULL;      /* the white space before the first key */
+	const char *space = NULL; /* the white space before the first key */
 	size_t n_space = 0;
 	struct js k, v;
 	struct gs_buf out = { 0 };
@@ -114,7 +114,8 @@ void js_array_append(struct js_array *array, const char *json)
 char *js_array_text(const struct js_array *array)
 {
 	struct js_iter it = js_iter(array->old);
-	const char *prev = array->old.p + 1; /* behind '[' or the last value */
+	bool is_array = js_is(array->old, JS_ARRAY);
+	const char *prev = is_array ? array->old.p + 1 : NULL; /* behind '[' or the last value */
 	const char *space = NULL;
 	size_t n_space = 0;
 	struct gs_buf out = { 0 };
@@ -150,7 +151,7 @@ char *js_array_text(const struct js_array *array)
 		gs_buf_add(&out, space, n_space);
 		gs_buf_adds(&out, array->added.v[i]);
 	}
-	if (js_is(array->old, JS_ARRAY)) /* the white space before ']' */
+	if (is_array) /* the white space before ']' */
 		gs_buf_add(&out, prev, (size_t)(array->old.p + array->old.n - 1 - prev));
 	gs_buf_addc(&out, ']');
 	return gs_buf_steal(&out);

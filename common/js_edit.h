@@ -39,7 +39,7 @@ void js_edit_add_member(struct js_edit *edit, struct js object, const char *key,
  */
 struct js_array {
 	struct js old;
-	char *drop;	     /* one flag for each old element */
+	char *drop; /* one flag for each old element */
 	struct gs_strv repl; /* for each old element: new text, or "" */
 	size_t n_old;
 	struct gs_strv added;

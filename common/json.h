@@ -14,8 +14,7 @@
  * Parses @len bytes of @text as one JSON object without duplicate keys; @name is for messages,
  * which hold "<name>:<line>:<column>". The caller decrefs.
  */
-int gs_json_parse(const char *name, const char *text, size_t len, json_t **ret,
-		  struct gs_err *err);
+int gs_json_parse(const char *name, const char *text, size_t len, json_t **ret, struct gs_err *err);
 
 /* gs_file_read() and gs_json_parse() of the file @path. */
 int gs_json_read(const char *path, size_t max, json_t **ret, struct gs_err *err);

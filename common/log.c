@@ -50,7 +50,8 @@ void gs_log(enum gs_log_level level, const char *fmt, ...)
 	(void)vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
 	gs_log_time(when);
-	gs_buf_addf(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"program\":\"%s\",\"pid\":%d,\"msg\":",
+	gs_buf_addf(&line,
+		    "{\"time\":\"%s\",\"level\":\"%s\",\"program\":\"%s\",\"pid\":%d,\"msg\":",
 		    when, names[level], program_invocation_short_name, (int)getpid());
 	gs_buf_add_json(&line, msg);
 	gs_buf_adds(&line, "}\n");

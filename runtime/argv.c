@@ -11,74 +11,83 @@
 
 #include "runtime/argv.h"
 
-enum slot { SLOT_NONE, SLOT_LOG, SLOT_LOG_FORMAT, SLOT_ROOT, SLOT_BUNDLE, SLOT_PID_FILE, SLOT_CONFIG };
-
-struct option_row {
-	const char *name; /* without dashes */
-	enum slot slot;
+struct verb_row {
+	const char *word;
+	enum verb verb;
+	const char *values; /* options that take a value, between spaces; all others are flags */
 };
 
-/* Options that take a value, of runc 1.0-1.4 and crun 1.x. All others are flags. */
-static const struct option_row global_values[] = {
-	{ "log", SLOT_LOG },	       { "log-format", SLOT_LOG_FORMAT },
-	{ "root", SLOT_ROOT },	       { "criu", SLOT_NONE },
-	{ "rootless", SLOT_NONE },     { "cgroup-manager", SLOT_NONE },
-	{ "log-level", SLOT_NONE },    { NULL, SLOT_NONE },
+/* Of runc 1.0 to 1.4 and crun 1.x, both. */
+static const char global_values[] = " log log-format log-level root criu rootless cgroup-manager ";
+
+static const struct verb_row verbs[] = {
+	{ "checkpoint", VERB_OTHER,
+	  " image-path work-path parent-path page-server manage-cgroups-mode empty-ns status-fd " },
+	{ "create", VERB_CREATE,
+	  " bundle b config f console-socket pidfd-socket pid-file preserve-fds " },
+	{ "delete", VERB_DELETE, " " },
+	{ "events", VERB_OTHER, " interval " },
+	{ "exec", VERB_OTHER,
+	  " process p cwd env e user u additional-gids g cap c apparmor process-label"
+	  " console-socket pidfd-socket pid-file preserve-fds cgroup " },
+	{ "features", VERB_OTHER, " " },
+	{ "kill", VERB_OTHER, " " },
+	{ "list", VERB_OTHER, " format f " },
+	{ "mounts", VERB_OTHER, " " },
+	{ "pause", VERB_OTHER, " " },
+	{ "ps", VERB_OTHER, " format f " },
+	{ "restore", VERB_RESTORE,
+	  " bundle b console-socket image-path work-path pid-file manage-cgroups-mode empty-ns"
+	  " lsm-profile lsm-mount-context " },
+	{ "resume", VERB_OTHER, " " },
+	{ "run", VERB_RUN,
+	  " bundle b config f console-socket pidfd-socket pid-file preserve-fds " },
+	{ "spec", VERB_OTHER, " bundle b " },
+	{ "start", VERB_OTHER, " " },
+	{ "state", VERB_OTHER, " " },
+	{ "update", VERB_OTHER,
+	  " resources r blkio-weight cpu-period cpu-quota cpu-burst cpu-share cpu-rt-period"
+	  " cpu-rt-runtime cpu-idle cpuset-cpus cpuset-mems kernel-memory kernel-memory-tcp memory"
+	  " memory-reservation memory-swap pids-limit l3-cache-schema mem-bw-schema " },
 };
 
-static const struct option_row verb_values[] = {
-	{ "bundle", SLOT_BUNDLE },
-	{ "config", SLOT_CONFIG }, /* crun */
-	{ "pid-file", SLOT_PID_FILE },
-	{ "console-socket", SLOT_NONE },
-	{ "pidfd-socket", SLOT_NONE },
-	{ "preserve-fds", SLOT_NONE },
-	{ "image-path", SLOT_NONE },
-	{ "work-path", SLOT_NONE },
-	{ "manage-cgroups-mode", SLOT_NONE },
-	{ "empty-ns", SLOT_NONE },
-	{ "lsm-profile", SLOT_NONE },
-	{ "lsm-mount-context", SLOT_NONE },
-	{ NULL, SLOT_NONE },
-};
-
-/* After a global option that no table has: is the word behind it the verb, or its value? */
-static const char *const known_verbs[] = {
-	"checkpoint", "create", "delete", "events", "exec",   "features", "kill",
-	"list",	      "mounts", "pause",  "ps",	    "restore", "resume",   "run",
-	"spec",	      "start",	"state",  "update", NULL,
-};
+/* Flags that runc also takes with one dash and whose letters are not crun's short options. */
+static const char one_dash_flags[] =
+	" d detach keep no-pivot no-new-keyring no-subreaper tcp-established ext-unix-sk"
+	" shell-job lazy-pages file-locks auto-dedup ";
 
 struct walk {
 	int argc, i;
 	char **argv;
 	struct command *cmd;
+	const char *values; /* of the verb, or the global ones */
 	bool strict; /* the verb is one whose bundle we read */
 };
 
-static bool known_verb(const char *word)
+static const struct verb_row *find_verb(const char *word)
 {
-	for (const char *const *v = known_verbs; *v; v++)
-		if (strcmp(*v, word) == 0)
-			return true;
-	return false;
-}
-
-static const struct option_row *find(const struct option_row *rows, const char *name, size_t len)
-{
-	for (; rows->name; rows++)
-		if (strlen(rows->name) == len && memcmp(rows->name, name, len) == 0)
-			return rows;
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verbs[i].word, word) == 0)
+			return &verbs[i];
 	return NULL;
 }
 
-/* Is @name a beginning of an option with a value? getopt_long takes that for the whole name. */
-static bool abbreviates(const struct option_row *rows, const char *name, size_t len)
+/* Is the word in a list of words between spaces? @whole: or at least the beginning of one? */
+static bool in_list(const char *list, const char *word, size_t len, bool whole)
 {
-	for (; rows->name; rows++)
-		if (len && strlen(rows->name) > len && memcmp(rows->name, name, len) == 0)
+	const char *p = list;
+
+	while (len && (p = strchr(p, ' ')) != NULL && p[1]) {
+		p++;
+		if (strncmp(p, word, len) == 0 && (!whole || p[len] == ' '))
 			return true;
+	}
 	return false;
+}
+
+static bool takes_value(const struct walk *w, const char *name, size_t len)
+{
+	return in_list(w->values, name, len, true);
 }
 
 static int unclear(const char *arg, const char *why, struct gs_err *err)
@@ -86,38 +95,38 @@ static int unclear(const char *arg, const char *why, struct gs_err *err)
 	return gs_err_set(err, EINVAL, "command line: \"%s\": %s", arg, why);
 }
 
-static int set(struct walk *w, enum slot slot, const char *value, const char *arg,
+static bool is_word(const char *name, size_t len, const char *word)
+{
+	return strlen(word) == len && memcmp(name, word, len) == 0;
+}
+
+/* Keeps the value of an option that we know. */
+static int set(struct walk *w, const char *name, size_t len, const char *value, const char *arg,
 	       struct gs_err *err)
 {
-	switch (slot) {
-	case SLOT_LOG:
+	if (is_word(name, len, "log")) {
 		w->cmd->log = value;
-		break;
-	case SLOT_LOG_FORMAT:
+	} else if (is_word(name, len, "log-format")) {
 		w->cmd->log_format = value;
-		break;
-	case SLOT_ROOT:
+	} else if (is_word(name, len, "root")) {
 		w->cmd->root = value;
-		break;
-	case SLOT_BUNDLE:
-		w->cmd->bundle = value;
-		break;
-	case SLOT_PID_FILE:
+	} else if (is_word(name, len, "pid-file")) {
 		w->cmd->pid_file = value;
-		break;
-	case SLOT_CONFIG:
-		if (w->strict)
-			return unclear(arg, "a config file other than the bundle's config.json "
-					    "cannot be used with gpushare-runtime", err);
-		break;
-	case SLOT_NONE:
-		break;
+	} else if (w->strict && (is_word(name, len, "bundle") || is_word(name, len, "b"))) {
+		if (!*value) /* the working directory to runc, an error to crun */
+			return unclear(arg, "an empty bundle path", err);
+		w->cmd->bundle = value;
+	} else if (w->strict && (is_word(name, len, "config") || is_word(name, len, "f"))) {
+		return unclear(arg,
+			       "a config file other than the bundle's config.json cannot be used "
+			       "with gpushare-runtime",
+			       err);
 	}
 	return 0;
 }
 
 /* An option that takes a value: behind '=', or the next word. */
-static int take_value(struct walk *w, const struct option_row *row, const char *eq,
+static int take_value(struct walk *w, const char *name, size_t len, const char *eq,
 		      struct gs_err *err)
 {
 	const char *arg = w->argv[w->i];
@@ -125,102 +134,90 @@ static int take_value(struct walk *w, const struct option_row *row, const char *
 
 	if (!value && w->i + 1 < w->argc)
 		value = w->argv[++w->i];
-	return value ? set(w, row->slot, value, arg, err) : 0;
+	return value ? set(w, name, len, value, arg, err) : 0;
 }
 
-static int long_option(struct walk *w, const struct option_row *rows, bool global,
-		       struct gs_err *err)
+/* A word with two dashes; in front of the verb, where there are no clusters, also with one. */
+static int long_option(struct walk *w, bool global, struct gs_err *err)
 {
 	const char *arg = w->argv[w->i];
 	const char *name = arg + (arg[1] == '-' ? 2 : 1);
 	const char *eq = strchr(name, '=');
 	size_t len = eq ? (size_t)(eq - name) : strlen(name);
-	const struct option_row *row = find(rows, name, len);
 
-	if (row)
-		return take_value(w, row, eq, err);
-	if (w->strict && abbreviates(rows, name, len))
-		return unclear(arg, "an abbreviated option, which not every runtime takes; "
-				    "write it out", err);
+	if (takes_value(w, name, len))
+		return take_value(w, name, len, eq, err);
+	if (w->strict && in_list(w->values, name, len, false))
+		return unclear(arg,
+			       "an abbreviated option, which not every runtime takes; write it out",
+			       err);
 	/* unknown to us: a flag, unless it is global and what follows is no verb */
 	if (global && !eq && w->i + 2 < w->argc && w->argv[w->i + 1][0] != '-' &&
-	    !known_verb(w->argv[w->i + 1]) && known_verb(w->argv[w->i + 2]))
+	    !find_verb(w->argv[w->i + 1]) && find_verb(w->argv[w->i + 2]))
 		w->i++;
 	return 0;
 }
 
-/* A word that begins with one dash, behind the verb. */
-static int short_option(struct walk *w, struct gs_err *err)
+/*
+ * A word with one dash behind a verb whose bundle we read. To runc it is one option, to crun a
+ * cluster of short ones, of which b and f take the rest of the word as their value.
+ */
+static int strict_short_option(struct walk *w, const char *name, const char *eq, size_t len,
+			       struct gs_err *err)
 {
+	static const char differs[] = "runc and crun read this form differently; use --bundle";
 	const char *arg = w->argv[w->i];
-	const char *name = arg + 1;
-	const char *eq = strchr(name, '=');
-	size_t len = eq ? (size_t)(eq - name) : strlen(name);
-	const struct option_row *row;
 
-	if (strcmp(name, "b") == 0) {
-		static const struct option_row bundle = { "b", SLOT_BUNDLE };
-
-		return take_value(w, &bundle, NULL, err);
-	}
-	row = find(verb_values, name, len);
-	if (!w->strict)
-		return row ? take_value(w, row, eq, err) : 0;
-	if (strcmp(name, "f") == 0 && w->cmd->verb != VERB_RESTORE)
-		return set(w, SLOT_CONFIG, NULL, arg, err);
-	if (row && (row->slot == SLOT_BUNDLE || row->slot == SLOT_CONFIG))
-		return unclear(arg, "runc and crun read this form differently; use --bundle", err);
-	if (row) /* runc's long option with one dash; crun has no such short options */
-		return take_value(w, row, eq, err);
+	if (strcmp(name, "b") == 0)
+		return take_value(w, name, len, NULL, err);
+	if (is_word(name, len, "bundle") || (name[0] == 'b' && name[1] == '='))
+		return unclear(arg, differs, err);
+	if (is_word(name, len, "config") ||
+	    (name[0] == 'f' && !in_list(one_dash_flags, name, len, true)))
+		return set(w, "f", 1, "", arg, err);
+	if (takes_value(w, name, len)) /* runc's long option; crun has no such short ones */
+		return take_value(w, name, len, eq, err);
+	if (in_list(one_dash_flags, name, len, true))
+		return 0;
 	if (name[0] == 'b') {
-		if (name[1] == '=' || strncmp(name, "bundle", len) == 0)
-			return unclear(arg, "runc and crun read this form differently; "
-					    "use --bundle", err);
 		w->cmd->bundle = name + 1; /* crun's; runc refuses it */
 		return 0;
 	}
-	/* crun takes clusters such as -db DIR; runc's flags with one dash are whole words */
-	if (!eq && strcmp(name, "detach") != 0 && strcmp(name, "keep") != 0 &&
-	    strncmp(name, "no-", 3) != 0 && len > 1 && len < 4 && strpbrk(name, "bf"))
+	if (strpbrk(name, "bf"))
 		return unclear(arg, "several short options in one word; write them out", err);
 	return 0;
 }
 
-static enum verb verb_of(const char *word)
+static int short_option(struct walk *w, struct gs_err *err)
 {
-	static const struct {
-		const char *word;
-		enum verb verb;
-	} rows[] = {
-		{ "create", VERB_CREATE },
-		{ "run", VERB_RUN },
-		{ "restore", VERB_RESTORE },
-		{ "delete", VERB_DELETE },
-	};
+	const char *name = w->argv[w->i] + 1;
+	const char *eq = strchr(name, '=');
+	size_t len = eq ? (size_t)(eq - name) : strlen(name);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strcmp(rows[i].word, word) == 0)
-			return rows[i].verb;
-	return VERB_OTHER;
+	if (w->strict)
+		return strict_short_option(w, name, eq, len, err);
+	return takes_value(w, name, len) ? take_value(w, name, len, eq, err) : 0;
 }
 
 /* Up to and with the verb; w->i is left behind it. */
 static int walk_global(struct walk *w, struct gs_err *err)
 {
-	int r;
-
 	for (; w->i < w->argc; w->i++) {
 		const char *arg = w->argv[w->i];
+		const struct verb_row *row;
+		int r;
 
 		if (arg[0] != '-' || arg[1] == '\0') {
-			w->cmd->verb = verb_of(arg);
+			row = find_verb(arg);
+			w->cmd->verb = row ? row->verb : VERB_OTHER;
 			w->strict = w->cmd->verb != VERB_OTHER && w->cmd->verb != VERB_DELETE;
+			w->values = row ? row->values : " ";
 			w->i++;
 			return 0;
 		}
 		if (strcmp(arg, "--") == 0)
 			continue;
-		r = long_option(w, global_values, true, err);
+		r = long_option(w, true, err);
 		if (r < 0)
 			return r;
 	}
@@ -230,21 +227,24 @@ static int walk_global(struct walk *w, struct gs_err *err)
 static int walk_verb(struct walk *w, struct gs_err *err)
 {
 	bool options = true;
-	int r;
 
 	for (; w->i < w->argc; w->i++) {
 		const char *arg = w->argv[w->i];
+		int r;
 
 		if (!options || arg[0] != '-' || arg[1] == '\0') {
 			if (!w->cmd->id)
 				w->cmd->id = arg;
+			/* behind exec's container stands its command, with options of its own */
+			if (!w->strict)
+				return 0;
 			continue;
 		}
 		if (strcmp(arg, "--") == 0) {
 			options = false;
 			continue;
 		}
-		r = arg[1] == '-' ? long_option(w, verb_values, false, err) : short_option(w, err);
+		r = arg[1] == '-' ? long_option(w, false, err) : short_option(w, err);
 		if (r < 0)
 			return r;
 	}
@@ -253,7 +253,13 @@ static int walk_verb(struct walk *w, struct gs_err *err)
 
 int argv_read(int argc, char **argv, struct command *ret, struct gs_err *err)
 {
-	struct walk w = { .argc = argc, .i = 1, .argv = argv, .cmd = ret };
+	struct walk w = {
+		.argc = argc,
+		.i = 1,
+		.argv = argv,
+		.cmd = ret,
+		.values = global_values,
+	};
 	int r;
 
 	*ret = (struct command){ .verb = VERB_OTHER };

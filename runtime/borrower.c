@@ -133,10 +133,11 @@ int policy_check_borrower(const struct spec *spec, const struct slice *own,
 					  spec->device[own->items[i].index].path);
 	for (size_t i = 0; i < n_sources; i++)
 		if (sources[i].same_pod && sources[i].record.role != GS_ROLE_BORROWER)
-			return gs_err_set(err, EACCES,
-					  "a spot container may not also receive from %s of its own "
-					  "pod: member and borrower at once",
-					  sources[i].name);
+			return gs_err_set(
+				err, EACCES,
+				"a spot container may not also receive from %s of its own "
+				"pod: member and borrower at once",
+				sources[i].name);
 	return check_capabilities(spec, err);
 }
 
@@ -163,9 +164,10 @@ int policy_check_user_namespace(const struct spec *spec, struct gs_err *err)
 	struct js maps;
 
 	if (!is_host_root())
-		return gs_err_set(err, EPERM,
-				  "devices can't be shared by a rootless runtime: it runs in a user "
-				  "namespace or not as root");
+		return gs_err_set(
+			err, EPERM,
+			"devices can't be shared by a rootless runtime: it runs in a user "
+			"namespace or not as root");
 	if (js_member(spec->linux_obj, "uidMappings", &maps, err) < 0)
 		return -err->code;
 	if (namespace_entry(spec, "user", &path) ||

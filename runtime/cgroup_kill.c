@@ -25,10 +25,15 @@
  */
 static bool may_kill(const char *path)
 {
-	static const char *const never[] = { "kubepods", "kubepods.slice", "burstable",
-					     "besteffort", "kubepods-burstable.slice",
-					     "kubepods-besteffort.slice", "system.slice",
-					     "user.slice", "init.scope" };
+	static const char *const never[] = { "kubepods",
+					     "kubepods.slice",
+					     "burstable",
+					     "besteffort",
+					     "kubepods-burstable.slice",
+					     "kubepods-besteffort.slice",
+					     "system.slice",
+					     "user.slice",
+					     "init.scope" };
 	const char *last;
 
 	if (strncmp(path, CGROUP_ROOT, strlen(CGROUP_ROOT)) != 0 || strstr(path, "/../") ||

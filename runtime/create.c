@@ -85,8 +85,8 @@ static int find_sources(struct create *c, struct gs_err *err)
 {
 	c->sources = gs_calloc(c->req.n_sources, sizeof(*c->sources));
 	for (size_t i = 0; i < c->req.n_sources; i++) {
-		int r = source_find(c->config, &c->cat, &c->who, c->bundle_path,
-				    &c->req.sources[i], &c->sources[i], err);
+		int r = source_find(c->config, &c->cat, &c->who, c->bundle_path, &c->req.sources[i],
+				    &c->sources[i], err);
 
 		if (r < 0)
 			return r;
@@ -121,9 +121,6 @@ static int check_target(struct create *c, struct gs_err *err)
 {
 	int r;
 
-	if (!js_is(c->spec.process, JS_OBJECT) || !js_is(c->spec.linux_obj, JS_OBJECT))
-		return gs_err_set(err, EINVAL, "config.json has no \"%s\": devices can't be added",
-				  js_is(c->spec.process, JS_OBJECT) ? "linux" : "process");
 	r = policy_check_user_namespace(&c->spec, err);
 	if (r == 0)
 		r = policy_check(c->config, &c->spec, &c->grant, c->sources, c->n_sources, err);
@@ -166,11 +163,15 @@ static int plan_annotated(struct create *c, struct gs_err *err)
 		return r;
 	if (c->config_err->code)
 		return gs_err_set(err, c->config_err->code, "%s", c->config_err->msg);
+	if (!js_is(c->spec.process, JS_OBJECT) || !js_is(c->spec.linux_obj, JS_OBJECT))
+		return gs_err_set(err, EINVAL, "config.json has no \"%s\": nothing can be added",
+				  js_is(c->spec.process, JS_OBJECT) ? "linux" : "process");
 	r = policy_read_grant(c->config, &c->who, &c->req, &c->grant, err);
 	if (r == 0 && c->req.n_sources)
 		r = plan_target(c, err);
 	else if (r == 0 && c->grant.name[0] && c->grant.kind == GS_GRANT_SPOT)
-		r = gs_err_set(err, EINVAL, "annotation " GS_KEY_GRANT ": the grant names no source");
+		r = gs_err_set(err, EINVAL,
+			       "annotation " GS_KEY_GRANT ": the grant names no source");
 	if (r == 0)
 		r = limits_apply(&c->rw, &c->req, err);
 	return r;

@@ -18,11 +18,11 @@ struct create {
 	/* given */
 	const struct gs_config *config;
 	const struct gs_err *config_err; /* code 0: the config was read */
-	const char *bundle;		 /* NULL: the working directory */
-	const char *id;			 /* NULL: the command line has none */
-	const char *pid_file;		 /* NULL: none */
-	const char *next;		 /* path of the next runtime */
-	uint64_t deadline_ms;		 /* CLOCK_BOOTTIME: creation is not delayed beyond */
+	const char *bundle; /* NULL: the working directory */
+	const char *id; /* NULL: the command line has none */
+	const char *pid_file; /* NULL: none */
+	const char *next; /* path of the next runtime */
+	uint64_t deadline_ms; /* CLOCK_BOOTTIME: creation is not delayed beyond */
 	/* decided */
 	int bundle_fd;
 	char *bundle_path; /* real path */
@@ -38,7 +38,7 @@ struct create {
 	struct rewrite rw;
 	enum gs_role role;
 	bool recorded; /* it holds or receives devices: the registry gets a record */
-	char *text;    /* the new config.json; NULL: it stays as it is */
+	char *text; /* the new config.json; NULL: it stays as it is */
 	size_t len;
 };
 

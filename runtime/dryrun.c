@@ -49,8 +49,8 @@ static void show(const struct create *c, bool all)
 								   NULL;
 
 	printf("container     %s\n", name ? name : "(no identity in the configured vocabulary)");
-	printf("role          %s\n", c->recorded ? gs_role_name(c->role) :
-						   "none: holds and receives no vendor device");
+	printf("role          %s\n",
+	       c->recorded ? gs_role_name(c->role) : "none: holds and receives no vendor device");
 	printf("next runtime  %s\n", c->next);
 	for (size_t i = 0; i < c->n_sources; i++)
 		printf("source        %s (container %s%s)\n", c->sources[i].name,
@@ -75,19 +75,20 @@ static void show(const struct create *c, bool all)
 
 static int usage(FILE *f)
 {
-	(void)fputs("usage: gpusharectl spec [--all] [--json] [--id ID] [--as NAME] BUNDLE\n"
-		    "\n"
-		    "Shows what gpushare-runtime would change in BUNDLE/config.json at create. "
-		    "Changes nothing.\n"
-		    "\n"
-		    "  --all      list every added element, also a fence's hundreds of rules\n"
-		    "  --json     print the whole new config.json instead\n"
-		    "  --id ID    the container's id (default: the bundle's folder name)\n"
-		    "  --as NAME  the name that the runtime is called by, for \"profiles\"\n"
-		    "\n"
-		    "Example: gpusharectl spec /run/containerd/io.containerd.runtime.v2.task/k8s.io/"
-		    "1898e55a6f40\n",
-		    f);
+	(void)fputs(
+		"usage: gpusharectl spec [--all] [--json] [--id ID] [--as NAME] BUNDLE\n"
+		"\n"
+		"Shows what gpushare-runtime would change in BUNDLE/config.json at create. "
+		"Changes nothing.\n"
+		"\n"
+		"  --all      list every added element, also a fence's hundreds of rules\n"
+		"  --json     print the whole new config.json instead\n"
+		"  --id ID    the container's id (default: the bundle's folder name)\n"
+		"  --as NAME  the name that the runtime is called by, for \"profiles\"\n"
+		"\n"
+		"Example: gpusharectl spec /run/containerd/io.containerd.runtime.v2.task/k8s.io/"
+		"1898e55a6f40\n",
+		f);
 	return f == stdout ? 0 : 2;
 }
 

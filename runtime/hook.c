@@ -142,7 +142,8 @@ static int hook(const struct gs_config *config, struct gs_err *err)
 static int usage(void)
 {
 	(void)fputs("usage: gpushare-hook --config FILE   (an OCI createRuntime hook; "
-		    "reads the container's state from stdin)\n", stderr);
+		    "reads the container's state from stdin)\n",
+		    stderr);
 	return 2;
 }
 

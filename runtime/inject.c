@@ -71,16 +71,16 @@ static int conflict(const struct source *src, const struct spec_device *d, const
 }
 
 /* Is the device there already? -EEXIST if another one has its path. */
-static int find_device(const struct merge *m, const struct source *src,
-		       const struct spec_device *d, struct gs_err *err)
+static int find_device(const struct merge *m, const struct source *src, const struct spec_device *d,
+		       struct gs_err *err)
 {
 	for (size_t i = 0; i < m->target->n_devices; i++) {
 		const struct spec_device *own = &m->target->device[i];
 
 		if (strcmp(own->path, d->path) == 0)
-			return same_device(own, d) ? 1 :
-						     conflict(src, d, "the container's own spec",
-							      own, err);
+			return same_device(own, d) ?
+				       1 :
+				       conflict(src, d, "the container's own spec", own, err);
 	}
 	for (size_t i = 0; i < m->n_devices; i++) {
 		const struct source *from = m->devices[i].source;
@@ -92,34 +92,42 @@ static int find_device(const struct merge *m, const struct source *src,
 	return 0;
 }
 
-static bool is_granted(const struct merge *m, const struct spec_device *d)
+/* Notes what the source may do with the device; several sources' rights add up. */
+static void grant_device(struct merge *m, const struct source *src, const struct spec_device *d)
 {
-	for (size_t i = 0; i < m->granted.n; i++)
-		if (m->granted.v[i].type == d->type && m->granted.v[i].major == d->major &&
-		    m->granted.v[i].minor == d->minor)
-			return true;
-	return false;
+	unsigned int access = spec_rules_access(&src->spec, d->type, d->major, d->minor);
+
+	if (!access)
+		return;
+	for (size_t i = 0; i < m->granted.n; i++) {
+		struct granted *g = &m->granted.v[i];
+
+		if (g->type == d->type && g->major == d->major && g->minor == d->minor) {
+			g->access |= access;
+			return;
+		}
+	}
+	m->granted.v = gs_grow(m->granted.v, m->granted.n, sizeof(*m->granted.v));
+	m->granted.v[m->granted.n++] = (struct granted){ d->type, d->major, d->minor, access };
 }
 
 /*
- * The rule behind the target's own, unless those grant it already. A spec without any rule list
- * gets one only here: with runc an absent list means "the default devices", to which allow rules
- * add; nothing is taken away.
+ * A rule for each device behind the target's own, unless those grant it already. A spec without
+ * any rule list gets one only here: with runc an absent list means "the default devices", to
+ * which allow rules add; nothing is taken away.
  */
-static void grant_rule(struct merge *m, const struct source *src, const struct spec_device *d)
+static void add_rules(struct merge *m)
 {
-	unsigned int want = spec_rules_access(&src->spec, d->type, d->major, d->minor);
-	unsigned int have = spec_rules_access(m->target, d->type, d->major, d->minor);
-	cleanup_buf struct gs_buf rule = { 0 };
+	for (size_t i = 0; i < m->granted.n; i++) {
+		const struct granted *g = &m->granted.v[i];
+		unsigned int have = spec_rules_access(m->target, g->type, g->major, g->minor);
+		cleanup_buf struct gs_buf rule = { 0 };
 
-	if (is_granted(m, d))
-		return;
-	m->granted.v = gs_grow(m->granted.v, m->granted.n, sizeof(*m->granted.v));
-	m->granted.v[m->granted.n++] = (struct granted){ d->type, d->major, d->minor, want };
-	if ((want & ~have) == 0)
-		return;
-	slice_add_rule(&rule, d->type, d->major, d->minor, want);
-	js_array_append(&m->rw->rules, rule.data);
+		if ((g->access & ~have) == 0)
+			continue;
+		slice_add_rule(&rule, g->type, g->major, g->minor, g->access);
+		js_array_append(&m->rw->rules, rule.data);
+	}
 }
 
 static int merge_device(struct merge *m, const struct source *src, const struct slice_item *item,
@@ -140,7 +148,7 @@ static int merge_device(struct merge *m, const struct source *src, const struct 
 		js_array_append(&m->rw->devices, raw);
 		remember(&m->devices, &m->n_devices, src, item->index);
 	}
-	grant_rule(m, src, d);
+	grant_device(m, src, d);
 	return 0;
 }
 
@@ -290,14 +298,15 @@ static int merge_source(struct merge *m, const struct source *src, struct gs_err
 }
 
 int inject(struct rewrite *rw, const struct gs_catalogue *cat, const struct source *sources,
-	   size_t n_sources, const char *next, struct granted_list *ret_granted,
-	   struct gs_err *err)
+	   size_t n_sources, const char *next, struct granted_list *ret_granted, struct gs_err *err)
 {
 	struct merge m = { .rw = rw, .target = rw->spec, .next = next };
 	int r = 0;
 
 	for (size_t i = 0; i < n_sources && r == 0; i++)
 		r = merge_source(&m, &sources[i], err);
+	if (r == 0)
+		add_rules(&m);
 	if (r == 0)
 		r = inject_env(rw, cat, sources, n_sources, next, err);
 	free(m.devices);

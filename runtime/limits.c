@@ -16,10 +16,14 @@
 static int present(const struct rewrite *rw, const char *group, const char *key, int64_t absent,
 		   int64_t *ret, struct gs_err *err)
 {
-	struct js v;
+	struct js obj, v;
 	int r;
 
-	r = js_path(rw->spec->resources, &v, err, group, key, NULL);
+	r = js_member(rw->spec->resources, group, &obj, err);
+	if (r == 0 && !js_absent(obj) && !js_is(obj, JS_OBJECT))
+		r = gs_err_set(err, EINVAL, "\"%s\" is not an object", group);
+	if (r == 0)
+		r = js_member(obj, key, &v, err);
 	if (r < 0)
 		return gs_err_prefix(err, "linux.resources");
 	*ret = absent;

@@ -101,10 +101,11 @@ static int check_source(const struct gs_config *config, const struct spec *spec,
 				  source->name, gs_grant_short(grant->name, buf));
 	}
 	if (config->cross_pod != GS_CROSS_POD_ANNOTATION)
-		return gs_err_set(err, EACCES,
-				  "source %s is in another pod: that needs a grant (annotation "
-				  GS_KEY_GRANT ")",
-				  source->name);
+		return gs_err_set(
+			err, EACCES,
+			"source %s is in another pod: that needs a grant (annotation " GS_KEY_GRANT
+			")",
+			source->name);
 	r = check_equal(spec, source, GS_KEY_PARTITION, err);
 	if (r == 0)
 		r = check_equal(spec, source, GS_KEY_USER_ID, err);

@@ -61,8 +61,7 @@ static bool selects(const struct slice *own, const char *vendor, const char *val
 		if (strcmp(item->vendor->name, vendor) != 0 || !slice_item_selects(own, item) ||
 		    !gs_vendor_next_runtime(item->vendor, next))
 			continue;
-		if (item->kind == SLICE_ENV &&
-		    names(own->spec->envs[item->index].value, value))
+		if (item->kind == SLICE_ENV && names(own->spec->envs[item->index].value, value))
 			return true;
 		if (item->kind != SLICE_MOUNT)
 			continue;
@@ -82,14 +81,13 @@ static bool holds(const struct slice *own, const json_t *lent, const char *next)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach(nodes, i, v)
-		if (has_node(own, json_integer_value(json_object_get(v, "major")),
-			     json_integer_value(json_object_get(v, "minor"))))
-			return true;
-	json_array_foreach(select, i, v)
-		if (vendor && json_string_value(v) &&
-		    selects(own, vendor, json_string_value(v), next))
-			return true;
+	json_array_foreach(
+		nodes, i,
+		v) if (has_node(own, json_integer_value(json_object_get(v, "major")),
+				json_integer_value(json_object_get(v, "minor")))) return true;
+	json_array_foreach(select, i,
+			   v) if (vendor && json_string_value(v) &&
+				  selects(own, vendor, json_string_value(v), next)) return true;
 	return false;
 }
 
@@ -100,7 +98,8 @@ static int kill_borrowers(const json_t *cgroups, uint64_t deadline_ms, struct gs
 	size_t i;
 	int r = 0;
 
-	json_array_foreach(cgroups, i, v) {
+	json_array_foreach(cgroups, i, v)
+	{
 		const char *path = json_string_value(v);
 
 		if (!path)
@@ -116,9 +115,9 @@ static int kill_borrowers(const json_t *cgroups, uint64_t deadline_ms, struct gs
 static int ask_agent(const struct gs_config *config, json_t *cards, const char *id,
 		     uint64_t deadline_ms, struct gs_err *err)
 {
-	cleanup_json json_t *request =
-		json_pack("{s:i, s:s, s:s, s:O}", "v", GS_AGENT_VERSION, "op", GS_OP_RECLAIM,
-			  "container", id, "cards", cards);
+	cleanup_json json_t *request = json_pack("{s:i, s:s, s:s, s:O}", "v", GS_AGENT_VERSION,
+						 "op", GS_OP_RECLAIM, "container", id, "cards",
+						 cards);
 
 	return gs_agent_ask(config->run_dir, request, deadline_ms, NULL, err);
 }

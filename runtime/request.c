@@ -28,8 +28,7 @@ int request_add_source(struct request *request, const struct gs_identity *source
 			return 0;
 	if (request->n_sources == REQUEST_SOURCES_MAX)
 		return gs_err_set(err, E2BIG, "more than %d sources", REQUEST_SOURCES_MAX);
-	request->sources =
-		gs_grow(request->sources, request->n_sources, sizeof(*request->sources));
+	request->sources = gs_grow(request->sources, request->n_sources, sizeof(*request->sources));
 	request->sources[request->n_sources++] =
 		(struct gs_identity){ gs_strdup(source->ns), gs_strdup(source->pod),
 				      gs_strdup(source->container) };
@@ -60,8 +59,8 @@ static int read_sources(const char *text, size_t len, const struct who *who, str
 }
 
 /* The long form: "target=source[,source]" entries, separated by ';' or newline. */
-static int read_long_form(const char *text, const struct who *who, bool *found,
-			  struct request *req, struct gs_err *err)
+static int read_long_form(const char *text, const struct who *who, bool *found, struct request *req,
+			  struct gs_err *err)
 {
 	while (*text) {
 		size_t len = strcspn(text, ";\n");

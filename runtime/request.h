@@ -14,9 +14,9 @@
 struct request {
 	struct gs_identity *sources; /* without repeats */
 	size_t n_sources;
-	char *grant;		     /* a grant's name, of valid form; NULL: none */
-	int64_t vcpu_milli;	     /* thousandths of a CPU; 0: no limit asked for */
-	int64_t vmem_bytes;	     /* 0: no limit asked for */
+	char *grant; /* a grant's name, of valid form; NULL: none */
+	int64_t vcpu_milli; /* thousandths of a CPU; 0: no limit asked for */
+	int64_t vmem_bytes; /* 0: no limit asked for */
 };
 
 /* Frees what @request holds. */

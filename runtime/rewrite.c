@@ -45,8 +45,8 @@ static bool hooks_change(const struct rewrite *rw)
 
 bool rewrite_changes(const struct rewrite *rw)
 {
-	return rw->env.changed || rw->mounts.changed || rw->devices.changed ||
-	       rw->rules.changed || hooks_change(rw) || rw->n_limits;
+	return rw->env.changed || rw->mounts.changed || rw->devices.changed || rw->rules.changed ||
+	       hooks_change(rw) || rw->n_limits;
 }
 
 /* The object at @obj as it is, or, where there is none yet, member @key of @parent. */

@@ -30,8 +30,8 @@ struct scan {
 
 static bool has_record(const struct scan *scan, const char *id)
 {
-	cleanup_free char *path = gs_asprintf("%s/" GS_REGISTRY_CONTAINERS "/%s.json",
-					      scan->config->run_dir, id);
+	cleanup_free char *path =
+		gs_asprintf("%s/" GS_REGISTRY_CONTAINERS "/%s.json", scan->config->run_dir, id);
 
 	return access(path, F_OK) == 0;
 }
@@ -66,8 +66,8 @@ static void look(struct scan *scan, const char *dir, const char *id)
 		return;
 	if (spec_read(&spec, gs_steal(text), len, NULL) < 0)
 		return;
-	if (who_read(&spec, scan->config->cri, &who, NULL) < 0 ||
-	    !gs_identity_is_set(&who.id) || !gs_identity_equal(&who.id, scan->name))
+	if (who_read(&spec, scan->config->cri, &who, NULL) < 0 || !gs_identity_is_set(&who.id) ||
+	    !gs_identity_equal(&who.id, scan->name))
 		return;
 	if (gs_boot_id(boot_id, NULL) < 0)
 		return;

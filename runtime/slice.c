@@ -86,9 +86,8 @@ static void find_hook(const struct gs_catalogue *cat, struct slice *slice, size_
 	for (size_t i = 0; i < cat->n; i++) {
 		if (!gs_vendor_hook(&cat->v[i], slice->spec->hook[index].path))
 			continue;
-		add_item(slice, (struct slice_item){ .kind = SLICE_HOOK,
-						     .vendor = &cat->v[i],
-						     .index = index });
+		add_item(slice, (struct slice_item){
+					.kind = SLICE_HOOK, .vendor = &cat->v[i], .index = index });
 		return;
 	}
 }
@@ -147,8 +146,7 @@ void slice_add_rule(struct gs_buf *out, char type, int64_t major, int64_t minor,
 }
 
 /* The raw texts of all items of one kind (hooks: of one stage), as an array. */
-static void add_raw(const struct slice *slice, enum slice_kind kind, int stage,
-		    struct gs_buf *out)
+static void add_raw(const struct slice *slice, enum slice_kind kind, int stage, struct gs_buf *out)
 {
 	const struct spec *spec = slice->spec;
 	bool first = true;
@@ -185,9 +183,8 @@ static void add_envs(const struct slice *slice, struct gs_buf *out)
 		const struct slice_item *item = &slice->items[i];
 
 		/* an item for each maker, but one entry */
-		if (item->kind != SLICE_ENV ||
-		    (i > 0 && slice->items[i - 1].kind == SLICE_ENV &&
-		     slice->items[i - 1].index == item->index))
+		if (item->kind != SLICE_ENV || (i > 0 && slice->items[i - 1].kind == SLICE_ENV &&
+						slice->items[i - 1].index == item->index))
 			continue;
 		if (!first)
 			gs_buf_addc(out, ',');

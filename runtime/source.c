@@ -16,8 +16,8 @@ struct search {
 	bool own_name; /* the name is in a pod called as ours */
 	struct source *found;
 	unsigned int n_live;
-	char other[201];     /* the id of a second live one */
-	struct gs_err dead;  /* why the last one that was found is not live */
+	char other[201]; /* the id of a second live one */
+	struct gs_err dead; /* why the last one that was found is not live */
 	struct gs_err wrong; /* why a live one can't be used */
 };
 

@@ -14,7 +14,7 @@ struct source {
 	struct gs_record record;
 	struct spec spec; /* the slice, read again */
 	struct slice slice;
-	bool scanned;  /* no record: read from its config.json, after the next runtime's changes */
+	bool scanned; /* no record: read from its config.json, after the next runtime's changes */
 	bool same_pod; /* in the target's own pod instance */
 };
 

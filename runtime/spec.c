@@ -79,8 +79,7 @@ static int get_string(struct js obj, const char *key, const char *absent, char *
 	return 0;
 }
 
-static int get_int(struct js obj, const char *key, int64_t absent, int64_t *ret,
-		   struct gs_err *err)
+static int get_int(struct js obj, const char *key, int64_t absent, int64_t *ret, struct gs_err *err)
 {
 	struct js v;
 	int r;
@@ -329,7 +328,8 @@ int spec_annotation(const struct spec *spec, const char *key, char **ret, struct
 	}
 	*ret = js_string(v);
 	if (!*ret)
-		return gs_err_set(err, EINVAL, "annotation %s is not a string, or holds a NUL", key);
+		return gs_err_set(err, EINVAL, "annotation %s is not a string, or holds a NUL",
+				  key);
 	return 0;
 }
 

@@ -52,8 +52,8 @@ static int read_identity_annotation(const struct spec *spec, struct who *who, st
 	return r < 0 ? gs_err_prefix(err, "annotation " GS_KEY_IDENTITY) : 0;
 }
 
-static int read_vocabulary(const struct spec *spec, const struct vocabulary *keys,
-			   struct who *who, struct gs_err *err)
+static int read_vocabulary(const struct spec *spec, const struct vocabulary *keys, struct who *who,
+			   struct gs_err *err)
 {
 	cleanup_free char *container = NULL;
 	cleanup_free char *pod = NULL;

@@ -10,8 +10,8 @@
 #include "runtime/spec.h"
 
 struct who {
-	bool sandbox;		/* the pause container: never a target, never a source */
-	struct gs_identity id;	/* unset where the vocabulary's keys are absent */
+	bool sandbox; /* the pause container: never a target, never a source */
+	struct gs_identity id; /* unset where the vocabulary's keys are absent */
 	char *sandbox_id, *pod_uid; /* NULL where absent */
 };
 
