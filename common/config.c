@@ -128,34 +128,31 @@ static int get_profiles(const struct gs_doc *doc, struct js profiles, const char
 			struct gs_strv *next, struct gs_err *err)
 {
 	static const struct gs_doc_key keys[] = { { "next", GS_DOC_LIST, true }, { 0 } };
+	cleanup_strv struct gs_strv seen = { 0 };
 	struct js_iter it = js_iter(profiles);
-	struct gs_strv chosen = { 0 };
 	struct js k, v, members[1];
-	bool found = false;
-	int r = 0;
 
-	while (r == 0 && js_next_member(&it, &k, &v)) {
+	while (js_next_member(&it, &k, &v)) {
 		cleanup_strv struct gs_strv list = { 0 };
+		cleanup_free char *name = js_string(k);
+		int r;
 
+		if (!name)
+			return gs_doc_wrong(doc, k, err, "a profile's name with U+0000");
+		if (gs_strv_has(&seen, name))
+			return gs_doc_wrong(doc, k, err, "profile \"%s\" stands twice", name);
 		r = gs_doc_members(doc, v, "a profile", keys, members, err);
 		if (r == 0)
 			r = get_next(doc, members[0], &list, err);
-		if (r == 0 && profile && js_string_is(k, profile)) {
-			if (found)
-				r = gs_doc_wrong(doc, k, err, "profile \"%s\" stands twice",
-						 profile);
-			gs_strv_free(&chosen);
-			chosen = list;
+		if (r < 0)
+			return r;
+		if (profile && strcmp(profile, name) == 0) {
+			gs_strv_free(next);
+			*next = list;
 			list = (struct gs_strv){ 0 };
-			found = true;
 		}
+		gs_strv_take(&seen, gs_steal(name));
 	}
-	if (r < 0 || !found) {
-		gs_strv_free(&chosen);
-		return r;
-	}
-	gs_strv_free(next);
-	*next = chosen;
 	return 0;
 }
 
