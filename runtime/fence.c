@@ -101,18 +101,36 @@ static void read_proc_devices(struct survey *s)
 	}
 }
 
-static void add_rule(struct rewrite *rw, int64_t major, int64_t minor, unsigned int access)
+static void add_rule(struct rewrite *rw, char type, int64_t major, int64_t minor,
+		     unsigned int access)
 {
 	cleanup_buf struct gs_buf rule = { 0 };
 
-	if (minor == RULE_ANY)
-		gs_buf_addf(&rule,
-			    "{\"allow\":true,\"type\":\"c\",\"major\":%" PRId64
-			    ",\"access\":\"rwm\"}",
-			    major);
-	else
-		slice_add_rule(&rule, 'c', major, minor, access);
+	if (!access)
+		return;
+	slice_add_rule(&rule, type, major, minor, access);
 	js_array_append(&rw->rules, rule.data);
+}
+
+/* Block devices stay as the target's own rules had them: cards are none of them. */
+static void keep_block_rules(struct rewrite *rw)
+{
+	const struct spec *spec = rw->spec;
+	size_t start = 0;
+
+	for (size_t i = 0; i < spec->n_rules; i++)
+		if (spec->rule[i].type == 'a')
+			start = i + 1; /* it overrules what stands before it */
+	add_rule(rw, 'b', RULE_ANY, RULE_ANY, spec_default_access(spec, 'b'));
+	for (size_t i = start; i < spec->n_rules; i++) {
+		const struct spec_rule *rule = &spec->rule[i];
+		cleanup_free char *raw = NULL;
+
+		if (rule->type != 'b' || (rule->major == RULE_ANY && rule->minor == RULE_ANY))
+			continue;
+		raw = gs_strndup(rule->raw.p, rule->raw.n);
+		js_array_append(&rw->rules, raw);
+	}
 }
 
 /* A rule of the target's own takes something of this major away: only what it leaves stays. */
@@ -151,7 +169,7 @@ static void allow_some(struct rewrite *rw, const struct survey *s,
 {
 	for (size_t i = 0; i < granted->n; i++)
 		if (granted->v[i].type == 'c' && granted->v[i].major == (int64_t)major)
-			add_rule(rw, major, granted->v[i].minor, granted->v[i].access);
+			add_rule(rw, 'c', major, granted->v[i].minor, granted->v[i].access);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct node *n = &s->nodes[i];
 		unsigned int access = spec_rules_access(rw->spec, 'c', n->major, n->minor);
@@ -160,7 +178,7 @@ static void allow_some(struct rewrite *rw, const struct survey *s,
 		if (n->major != major || n->vendor || repeat || !access ||
 		    is_granted(granted, n->major, n->minor))
 			continue;
-		add_rule(rw, n->major, n->minor, access);
+		add_rule(rw, 'c', n->major, n->minor, access);
 	}
 }
 
@@ -205,12 +223,12 @@ void fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct gran
 		js_array_drop(&rw->rules, i);
 	gs_strv_free(&rw->rules.added); /* what inject() added stands in the list below */
 	js_array_append(&rw->rules, "{\"allow\":false,\"access\":\"rwm\"}");
-	js_array_append(&rw->rules, "{\"allow\":true,\"type\":\"b\",\"access\":\"rwm\"}");
+	keep_block_rules(rw);
 	for (unsigned int major = 0; major < CHAR_MAJORS; major++) {
 		if (s.fenced[major] || denies_in(rw->spec, major))
 			allow_some(rw, &s, granted, major);
 		else
-			add_rule(rw, major, RULE_ANY, ACCESS_ALL);
+			add_rule(rw, 'c', major, RULE_ANY, spec_default_access(rw->spec, 'c'));
 	}
 	free(s.nodes);
 }

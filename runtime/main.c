@@ -65,12 +65,18 @@ int main(int argc, char **argv)
 	cleanup_config struct gs_config config;
 	cleanup_free char *next = NULL;
 	struct gs_err config_err = { 0 }, err = { 0 };
+	char *none[] = { NULL, NULL };
 	struct command cmd;
 	int r;
 
+	if (argc < 1) { /* possible before Linux 5.18, where argv[1] is then the environment */
+		argv = none;
+		argc = 1;
+		argv[0] = (char *)"gpushare-runtime";
+	}
 	gs_config_init(&config);
 	/* an error is kept: it concerns annotated containers alone */
-	(void)gs_config_load(&config, argc ? basename(argv[0]) : NULL, &config_err);
+	(void)gs_config_load(&config, basename(argv[0]), &config_err);
 	gs_log_open(config.log_level, config.log_file);
 	r = argv_read(argc, argv, &cmd, &err);
 	if (r == 0)

@@ -138,11 +138,13 @@ bool slice_has_cards(const struct slice *slice, const struct gs_vendor *vendor)
 void slice_add_rule(struct gs_buf *out, char type, int64_t major, int64_t minor,
 		    unsigned int access)
 {
-	gs_buf_addf(out,
-		    "{\"allow\":true,\"type\":\"%c\",\"major\":%" PRId64 ",\"minor\":%" PRId64
-		    ",\"access\":\"%s%s%s\"}",
-		    type, major, minor, access & ACCESS_R ? "r" : "", access & ACCESS_W ? "w" : "",
-		    access & ACCESS_M ? "m" : "");
+	gs_buf_addf(out, "{\"allow\":true,\"type\":\"%c\"", type);
+	if (major != RULE_ANY)
+		gs_buf_addf(out, ",\"major\":%" PRId64, major);
+	if (minor != RULE_ANY)
+		gs_buf_addf(out, ",\"minor\":%" PRId64, minor);
+	gs_buf_addf(out, ",\"access\":\"%s%s%s\"}", access & ACCESS_R ? "r" : "",
+		    access & ACCESS_W ? "w" : "", access & ACCESS_M ? "m" : "");
 }
 
 /* The raw texts of all items of one kind (hooks: of one stage), as an array. */
@@ -200,7 +202,9 @@ static void add_rules(const struct slice *slice, struct gs_buf *out)
 	bool first = true;
 
 	if (spec_allows_all(spec)) {
-		gs_buf_adds(out, "[{\"allow\":true,\"access\":\"rwm\"}]");
+		gs_buf_addc(out, '[');
+		slice_add_rule(out, 'c', RULE_ANY, RULE_ANY, spec_default_access(spec, 'c'));
+		gs_buf_addc(out, ']');
 		return;
 	}
 	gs_buf_addc(out, '[');

@@ -50,7 +50,10 @@ bool slice_item_selects(const struct slice *slice, const struct slice_item *item
  */
 void slice_text(const struct slice *slice, struct gs_buf *out);
 
-/* One cgroup rule, spelled out in full (runc 1.1 refuses one without access). */
+/*
+ * One cgroup rule, spelled out in full (runc 1.1 refuses one without access); RULE_ANY as a number
+ * is left out, which every runtime reads as a wildcard.
+ */
 void slice_add_rule(struct gs_buf *out, char type, int64_t major, int64_t minor,
 		    unsigned int access);
 

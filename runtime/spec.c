@@ -393,10 +393,16 @@ unsigned int spec_rules_access(const struct spec *spec, char type, int64_t major
 	return access;
 }
 
-bool spec_allows_all(const struct spec *spec)
+unsigned int spec_default_access(const struct spec *spec, char type)
 {
 	/* no driver has these numbers: only rules that name none can grant them */
-	return spec_rules_access(spec, 'c', INT64_MAX, INT64_MAX) == ACCESS_ALL;
+	return spec_rules_access(spec, type, INT64_MAX, INT64_MAX);
+}
+
+bool spec_allows_all(const struct spec *spec)
+{
+	/* m alone is docker's and podman's default for everybody: a node can be made, not opened */
+	return spec_default_access(spec, 'c') & (ACCESS_R | ACCESS_W);
 }
 
 const char *spec_env_value(const struct spec *spec, const char *name)

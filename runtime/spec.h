@@ -111,7 +111,10 @@ char *spec_our_annotations(const struct spec *spec);
  */
 unsigned int spec_rules_access(const struct spec *spec, char type, int64_t major, int64_t minor);
 
-/* Do the rules grant every device that no rule names (a privileged container)? */
+/* The same for a device ('c' or 'b') that no rule names. */
+unsigned int spec_default_access(const struct spec *spec, char type);
+
+/* Can it open every character device that no rule names (a privileged container)? */
 bool spec_allows_all(const struct spec *spec);
 
 /* The environment variable's value; NULL where absent. The last of several wins, as in runc. */
