@@ -138,7 +138,7 @@ static bool denies_in(const struct spec *spec, int64_t major)
 {
 	for (size_t i = 0; i < spec->n_rules; i++)
 		if (!spec->rule[i].allow && spec->rule[i].type == 'c' &&
-		    (spec->rule[i].major == major || spec->rule[i].major == RULE_ANY))
+		    spec->rule[i].major == major)
 			return true;
 	return false;
 }
