@@ -115,23 +115,19 @@ static int check_template(const struct gs_doc *doc, struct js v, const char *key
 static int check_card_nodes(const struct gs_doc *doc, struct js v, const struct gs_strv *names,
 			    struct gs_err *err)
 {
+	cleanup_strv struct gs_strv nodes = { 0 };
 	struct js_iter it = js_iter(v);
 	struct js item;
+	int r;
 
-	while (js_next_element(&it, &item)) {
-		cleanup_free char *text = NULL;
-		int r = gs_doc_string(doc, item, "nodes", &text, err);
-
-		if (r == 0 && !text)
-			r = gs_doc_wrong(doc, item, err, "nodes must be a list of strings");
-		if (r == 0 && text[0] == '/')
+	r = gs_doc_strings(doc, v, "nodes", &nodes, err);
+	for (size_t i = 0; r == 0 && js_next_element(&it, &item); i++) {
+		if (nodes.v[i][0] == '/')
 			r = check_template(doc, item, "nodes", names, err);
-		else if (r == 0)
-			r = check_glob(doc, item, "nodes", text, false, err);
-		if (r < 0)
-			return r;
+		else
+			r = check_glob(doc, item, "nodes", nodes.v[i], false, err);
 	}
-	return 0;
+	return r;
 }
 
 /* The string member "source" of a section, as one of @names; the other keys depend on it. */

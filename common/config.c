@@ -12,19 +12,6 @@
 #include "common/file.h"
 #include "common/xalloc.h"
 
-#ifndef GPUSHARE_LIBEXECDIR
-#define GPUSHARE_LIBEXECDIR "/usr/libexec/gpushare"
-#endif
-#ifndef GPUSHARE_DATADIR
-#define GPUSHARE_DATADIR "/usr/share/gpushare"
-#endif
-#ifndef GPUSHARE_RUNSTATEDIR
-#define GPUSHARE_RUNSTATEDIR "/run"
-#endif
-#ifndef GPUSHARE_LOCALSTATEDIR
-#define GPUSHARE_LOCALSTATEDIR "/var"
-#endif
-
 #define CONFIG_MAX (1024 * 1024)
 
 /*

@@ -9,9 +9,24 @@
 #include "common/err.h"
 
 #define GS_CONFIG_ENV "GPUSHARE_CONFIG"
+
+/* Where the build says that things are installed; the defaults of the keys stand on these. */
 #ifndef GPUSHARE_SYSCONFDIR
 #define GPUSHARE_SYSCONFDIR "/etc"
 #endif
+#ifndef GPUSHARE_LIBEXECDIR
+#define GPUSHARE_LIBEXECDIR "/usr/libexec/gpushare"
+#endif
+#ifndef GPUSHARE_DATADIR
+#define GPUSHARE_DATADIR "/usr/share/gpushare"
+#endif
+#ifndef GPUSHARE_RUNSTATEDIR
+#define GPUSHARE_RUNSTATEDIR "/run"
+#endif
+#ifndef GPUSHARE_LOCALSTATEDIR
+#define GPUSHARE_LOCALSTATEDIR "/var"
+#endif
+
 #define GS_CONFIG_PATH GPUSHARE_SYSCONFDIR "/gpushare/config.json"
 
 /* Whose annotation keys tell a container's identity. */
@@ -23,18 +38,18 @@ enum gs_cross_pod { GS_CROSS_POD_GRANT, GS_CROSS_POD_ANNOTATION };
 enum gs_log_level { GS_LOG_ERROR, GS_LOG_WARN, GS_LOG_INFO, GS_LOG_DEBUG };
 
 struct gs_config {
-	char *path;		     /* the file looked for, whether or not it exists */
-	struct gs_strv next;	     /* next runtimes in order of preference: names or paths */
+	char *path; /* the file looked for, whether or not it exists */
+	struct gs_strv next; /* next runtimes in order of preference: names or paths */
 	enum gs_cri cri;
 	char *run_dir, *lib_dir;
-	char *hook;		     /* gpushare-hook, as it is put into containers' specs */
-	struct gs_strv vendor_dirs;  /* a later folder's file replaces an earlier one's of the name */
+	char *hook; /* gpushare-hook, as it is put into containers' specs */
+	struct gs_strv vendor_dirs; /* a later folder's file replaces an earlier one's of the name */
 	enum gs_cross_pod cross_pod;
 	bool fence_privileged;
-	struct gs_strv state_dirs;   /* where bundles of other runtimes' containers may be */
+	struct gs_strv state_dirs; /* where bundles of other runtimes' containers may be */
 	unsigned int create_wait_ms; /* how long creation may be delayed in all; default 15000 */
 	enum gs_log_level log_level;
-	char *log_file;		     /* NULL: no log of our own */
+	char *log_file; /* NULL: no log of our own */
 };
 
 /*

@@ -51,11 +51,11 @@ static void assert_defaults(const struct gs_config *config)
 {
 	assert_list(&config->next, "nvidia-container-runtime", "runc", "crun");
 	assert_int_equal(config->cri, GS_CRI_CONTAINERD);
-	assert_string_equal(config->run_dir, "/run/gpushare");
-	assert_string_equal(config->lib_dir, "/var/lib/gpushare");
-	assert_string_equal(config->hook, "/usr/libexec/gpushare/gpushare-hook");
-	assert_list(&config->vendor_dirs, "/usr/share/gpushare/vendors.d",
-		    "/etc/gpushare/vendors.d", NULL);
+	assert_string_equal(config->run_dir, GPUSHARE_RUNSTATEDIR "/gpushare");
+	assert_string_equal(config->lib_dir, GPUSHARE_LOCALSTATEDIR "/lib/gpushare");
+	assert_string_equal(config->hook, GPUSHARE_LIBEXECDIR "/gpushare-hook");
+	assert_list(&config->vendor_dirs, GPUSHARE_DATADIR "/vendors.d",
+		    GPUSHARE_SYSCONFDIR "/gpushare/vendors.d", NULL);
 	assert_int_equal(config->cross_pod, GS_CROSS_POD_GRANT);
 	assert_true(config->fence_privileged);
 	assert_list(&config->state_dirs, "/run/containerd/io.containerd.runtime.v2.task/k8s.io",
@@ -92,10 +92,10 @@ static void test_path_without_the_variable(void **state)
 
 	(void)unsetenv(GS_CONFIG_ENV);
 	gs_config_init(&config);
-	assert_string_equal(config.path, "/etc/gpushare/config.json");
+	assert_string_equal(config.path, GPUSHARE_SYSCONFDIR "/gpushare/config.json");
 	(void)setenv(GS_CONFIG_ENV, "", 1);
 	gs_config_init(&empty);
-	assert_string_equal(empty.path, "/etc/gpushare/config.json");
+	assert_string_equal(empty.path, GPUSHARE_SYSCONFDIR "/gpushare/config.json");
 }
 
 static void test_every_key(void **state)
