@@ -282,12 +282,11 @@ int gs_check_inventory(const struct gs_doc *doc, struct js section, struct gs_er
 /* An ioctl's magic is one byte, written as the character that the driver's header has. */
 static int check_magic(const struct gs_doc *doc, struct js v, struct gs_err *err)
 {
-	cleanup_free char *s = NULL;
-	int r = gs_doc_string(doc, v, "magic", &s, err);
+	cleanup_free char *s = js_string(v);
 
-	if (r == 0 && (!s || strlen(s) != 1))
-		r = gs_doc_wrong(doc, v, err, "an ioctl magic must be one character");
-	return r;
+	if (s && strlen(s) == 1)
+		return 0;
+	return gs_doc_wrong(doc, v, err, "an ioctl magic must be one character");
 }
 
 static int check_magics(const struct gs_doc *doc, struct js list, struct gs_err *err)
