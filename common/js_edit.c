@@ -127,7 +127,7 @@ char *js_array_text(const struct js_array *array)
 		const char *start = prev;
 
 		if (i > 0)
-			start = memchr(prev, ',', (size_t)(v.p - prev)) + 1;
+			start = (const char *)memchr(prev, ',', (size_t)(v.p - prev)) + 1;
 		if (!space) {
 			space = start;
 			n_space = (size_t)(v.p - start);
