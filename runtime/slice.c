@@ -84,7 +84,9 @@ static void find_env(const struct gs_catalogue *cat, struct slice *slice, size_t
 static void find_hook(const struct gs_catalogue *cat, struct slice *slice, size_t index)
 {
 	for (size_t i = 0; i < cat->n; i++) {
-		if (!gs_vendor_hook(&cat->v[i], slice->spec->hook[index].path))
+		const char *path = slice->spec->hook[index].path;
+
+		if (!gs_vendor_hook(&cat->v[i], path) && !gs_vendor_next_hook(&cat->v[i], path))
 			continue;
 		add_item(slice, (struct slice_item){
 					.kind = SLICE_HOOK, .vendor = &cat->v[i], .index = index });
