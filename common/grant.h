@@ -17,13 +17,13 @@ struct gs_grant {
 	char name[33];
 	enum gs_grant_kind kind;
 	bool revoked;
-	char *resource;		     /* may be NULL */
+	char *resource; /* may be NULL */
 	struct gs_strv cards;
 	struct gs_identity *sources;
 	size_t n_sources;
-	struct gs_identity to;	     /* unset: whoever binds it first */
-	char *lease_boot_id;	     /* spot only */
-	uint64_t lease_deadline_ms;  /* CLOCK_BOOTTIME */
+	struct gs_identity to; /* unset: whoever binds it first */
+	char *lease_boot_id; /* spot only */
+	uint64_t lease_deadline_ms; /* CLOCK_BOOTTIME */
 };
 
 /* Frees what @grant holds. */

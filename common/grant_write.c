@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Making, revoking and listing grants. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/grant_dir.h"
+#include "common/xalloc.h"
+#include "gpushare/grant.h"
+
+static int random_name(char ret[33], struct gs_err *err)
+{
+	unsigned char bytes[GS_GRANT_NAME_LEN / 2];
+
+	/* Blocks until the kernel has gathered randomness, and then never gives less. */
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return gs_err_errno(err, errno, "getrandom");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+/* The text of the grant, if it can be read back. */
+static int format(const char *name, const struct gs_grant *grant, struct gs_buf *out,
+		  struct gs_err *err)
+{
+	cleanup_grant struct gs_grant back = { 0 };
+
+	grant_format(grant, out);
+	if (out->len > GRANT_FILE_MAX)
+		return gs_err_set(err, EINVAL, "%s would be larger than %d bytes",
+				  grant_label(name).s, GRANT_FILE_MAX);
+	return grant_parse(name, out->data, out->len, &back, err);
+}
+
+int gs_grant_create(const char *lib_dir, const struct gs_grant *grant, char ret_name[33],
+		    struct gs_err *err)
+{
+	cleanup_buf struct gs_buf text = { 0 };
+	cleanup_close int dir = -1;
+	char name[33], file[GRANT_NAME_MAX];
+	int r = random_name(name, err);
+
+	if (r < 0)
+		return r;
+	if (grant->kind != GS_GRANT_SHARE)
+		return gs_err_set(err, EINVAL, "only a share grant can be made without a lease");
+	r = format(name, grant, &text, err);
+	if (r < 0)
+		return r;
+	dir = grant_open_dir(lib_dir, NULL, true, err);
+	if (dir < 0)
+		return dir;
+	(void)snprintf(file, sizeof(file), "%s%s", name, GRANT_FILE);
+	r = gs_file_create(dir, file, text.data, text.len, NULL);
+	if (r < 0)
+		return gs_err_errno(err, -r, "write a grant to %s/%s", lib_dir, GS_GRANT_DIR);
+	(void)memcpy(ret_name, name, sizeof(name));
+	return 0;
+}
+
+int gs_grant_revoke(const char *lib_dir, const char *name, struct gs_err *err)
+{
+	const struct stat like = { .st_mode = 0600 };
+	cleanup_grant struct gs_grant grant = { 0 };
+	cleanup_buf struct gs_buf text = { 0 };
+	cleanup_close int dir = -1;
+	char file[GRANT_NAME_MAX];
+	int r = gs_grant_read(lib_dir, name, &grant, err);
+
+	if (r < 0 || grant.revoked)
+		return r;
+	grant.revoked = true;
+	r = format(name, &grant, &text, err);
+	if (r < 0)
+		return r;
+	dir = grant_open_dir(lib_dir, name, false, err);
+	if (dir < 0)
+		return dir;
+	(void)snprintf(file, sizeof(file), "%s%s", name, GRANT_FILE);
+	r = gs_file_replace(dir, file, text.data, text.len, &like, NULL);
+	return r < 0 ? gs_err_errno(err, -r, "revoke %s", grant_label(name).s) : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int gs_grant_list(const char *lib_dir, struct gs_strv *ret, struct gs_err *err)
+{
+	cleanup_strv struct gs_strv list = { 0 };
+	cleanup_dir DIR *dir = NULL;
+	struct dirent *entry;
+	int fd = grant_open_dir(lib_dir, NULL, false, err);
+
+	if (fd < 0 && fd != -ENOENT)
+		return fd;
+	if (fd >= 0) {
+		dir = fdopendir(fd);
+		if (!dir) {
+			(void)close(fd);
+			return gs_err_errno(err, errno, "%s/%s", lib_dir, GS_GRANT_DIR);
+		}
+	}
+	while (dir && (entry = readdir(dir))) {
+		char *name = gs_strdup(entry->d_name), *dot = strchr(name, '.');
+
+		if (dot && strcmp(dot, GRANT_FILE) == 0) {
+			*dot = '\0';
+			if (gs_grant_name_valid(name)) {
+				gs_strv_take(&list, name);
+				continue;
+			}
+		}
+		free(name);
+	}
+	if (list.n > 1)
+		qsort(list.v, list.n, sizeof(*list.v), compare);
+	*ret = list;
+	list = (struct gs_strv){ 0 };
+	return 0;
+}
