@@ -202,7 +202,7 @@ static int get_envs(const struct gs_doc *doc, struct js list, struct gs_vendor *
 			r = gs_doc_enum(doc, v[MERGE], "merge", merges, &merge, err);
 		if (r < 0)
 			return r;
-		if (!is_env_name(env->name))
+		if (!env->name || !is_env_name(env->name))
 			return gs_doc_wrong(doc, v[NAME], err,
 					    "name must be letters, digits and '_'");
 		for (size_t i = 0; i + 1 < vendor->n_envs; i++)

@@ -14,9 +14,9 @@
 enum gs_node_kind { GS_NODE_CARD, GS_NODE_SHARED, GS_NODE_CONTROL };
 
 struct gs_node {
-	char *glob;		 /* absolute; common/glob.h */
+	char *glob; /* absolute; common/glob.h */
 	enum gs_node_kind kind;
-	struct gs_strv drivers;	 /* node is ours only under these kernel drivers; empty: any */
+	struct gs_strv drivers; /* node is ours only under these kernel drivers; empty: any */
 };
 
 /*
@@ -29,13 +29,13 @@ enum gs_env_merge { GS_ENV_LIST, GS_ENV_REPLACE, GS_ENV_LOCAL };
 struct gs_env {
 	char *name;
 	enum gs_env_merge merge;
-	bool selects;	     /* its value tells the next runtime which cards to inject */
+	bool selects; /* its value tells the next runtime which cards to inject */
 };
 
 struct gs_mount {
-	char *to;	     /* glob of the destination */
+	char *to; /* glob of the destination */
 	struct gs_strv from; /* globs of the host path; empty: a root followed by @to */
-	bool selects;	     /* the mount itself tells the next runtime which cards to inject */
+	bool selects; /* the mount itself tells the next runtime which cards to inject */
 };
 
 struct gs_vendor {
@@ -46,13 +46,13 @@ struct gs_vendor {
 	size_t n_envs;
 	struct gs_mount *mounts;
 	size_t n_mounts;
-	struct gs_strv roots;	      /* prefixes of host paths of the driver's files; "" is "/" */
-	struct gs_strv hooks;	      /* globs of OCI hook programs that may be copied */
+	struct gs_strv roots; /* prefixes of host paths of the driver's files; "" is "/" */
+	struct gs_strv hooks; /* globs of OCI hook programs that may be copied */
 	struct gs_strv next_runtimes; /* base names of runtimes that inject by selector */
-	struct gs_strv next_hooks;    /* globs of hooks that those runtimes add themselves */
-	struct gs_strv select_none;   /* selector values that mean no card; the first is written */
-	struct gs_strv chrdevs;	      /* globs of names in /proc/devices */
-	struct gs_strv resources;     /* globs of Kubernetes resource names */
+	struct gs_strv next_hooks; /* globs of hooks that those runtimes add themselves */
+	struct gs_strv select_none; /* selector values that mean no card; the first is written */
+	struct gs_strv chrdevs; /* globs of names in /proc/devices */
+	struct gs_strv resources; /* globs of Kubernetes resource names */
 };
 
 struct gs_catalogue {

@@ -16,8 +16,8 @@
  */
 int gs_check_path_glob(const struct gs_doc *doc, struct js v, const char *key, char **ret,
 		       struct gs_err *err);
-int gs_check_path_globs(const struct gs_doc *doc, struct js v, const char *key,
-			struct gs_strv *ret, struct gs_err *err);
+int gs_check_path_globs(const struct gs_doc *doc, struct js v, const char *key, struct gs_strv *ret,
+			struct gs_err *err);
 int gs_check_globs(const struct gs_doc *doc, struct js v, const char *key, struct gs_strv *ret,
 		   struct gs_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration file, /etc/gpushare/config.json; every key has a default (gpushare-config(5)). */
+/* The configuration file, /etc/gpushare/config.json; gpushare-config(5) has its keys. */
 #ifndef GPUSHARE_COMMON_CONFIG_H
 #define GPUSHARE_COMMON_CONFIG_H
 
@@ -43,7 +43,7 @@ struct gs_config {
 	enum gs_cri cri;
 	char *run_dir, *lib_dir;
 	char *hook; /* gpushare-hook, as it is put into containers' specs */
-	struct gs_strv vendor_dirs; /* a later folder's file replaces an earlier one's of the name */
+	struct gs_strv vendor_dirs; /* a later folder's file replaces one of its name */
 	enum gs_cross_pod cross_pod;
 	bool fence_privileged;
 	struct gs_strv state_dirs; /* where bundles of other runtimes' containers may be */

@@ -50,8 +50,8 @@ int gs_doc_string(const struct gs_doc *doc, struct js v, const char *key, char *
 		  struct gs_err *err);
 int gs_doc_strings(const struct gs_doc *doc, struct js v, const char *key, struct gs_strv *ret,
 		   struct gs_err *err);
-int gs_doc_uint(const struct gs_doc *doc, struct js v, const char *key, uint64_t max,
-		uint64_t *ret, struct gs_err *err);
+int gs_doc_uint(const struct gs_doc *doc, struct js v, const char *key, uint64_t max, uint64_t *ret,
+		struct gs_err *err);
 void gs_doc_bool(struct js v, bool *ret);
 /* The string must be one of @names (NULL-terminated); *ret gets its index. */
 int gs_doc_enum(const struct gs_doc *doc, struct js v, const char *key, const char *const *names,

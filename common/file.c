@@ -89,7 +89,7 @@ int gs_file_read(int dirfd, const char *path, int flags, size_t max, char **ret,
 		len += (size_t)n;
 		if (len > max)
 			return too_large(err, dirfd, path, max);
-		/* procfs and sysfs say a size of 0 or 4096, so there only an empty read is the end. */
+		/* procfs and sysfs say a size of 0 or 4096: there only an empty read is the end. */
 		if (n == 0 || (st.st_size > 0 && len == (size_t)st.st_size && len < cap))
 			break;
 		if (len == cap) {
@@ -143,7 +143,7 @@ static int write_tmp(int dirfd, const char *name, const char *data, size_t len,
 	if (fd < 0)
 		return fail(err, "create a temporary file for", dirfd, name);
 
-	/* Owner before mode: chown(2) takes the set-id bits away. Mode by fchmod: umask is not ours. */
+	/* Owner first: chown(2) takes set-id bits away. Mode by fchmod: the umask is not ours. */
 	if (like && fchown(fd, like->st_uid, like->st_gid) < 0)
 		ret = fail(err, "change owner of the new", dirfd, name);
 	else if (fchmod(fd, like ? like->st_mode & 07777 : 0600) < 0)
@@ -170,7 +170,7 @@ static int replace(int dirfd, const char *name, const char *data, size_t len,
 	int ret;
 
 	ret = write_tmp(dirfd, name, data, len, like, sync, &tmp, err);
-	if (ret < 0)
+	if (!tmp)
 		return ret;
 	if (renameat(dirfd, tmp, dirfd, name) < 0) {
 		ret = fail(err, "replace", dirfd, name);
@@ -200,7 +200,7 @@ int gs_file_create(int dirfd, const char *name, const char *data, size_t len, st
 	int ret;
 
 	ret = write_tmp(dirfd, name, data, len, NULL, true, &tmp, err);
-	if (ret < 0)
+	if (!tmp)
 		return ret;
 	/* link(2), unlike rename(2), never replaces: of two callers one gets EEXIST. */
 	if (linkat(dirfd, tmp, dirfd, name, 0) < 0)

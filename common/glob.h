@@ -23,7 +23,7 @@ bool gs_glob_match(const char *glob, const char *s);
 /* The same, with '*', '?' and [...] matching '/' too: for programs that may be in any folder. */
 bool gs_glob_match_across(const char *glob, const char *s);
 
-/* What is wrong with the pattern (an unclosed bracket, say), as words for a message; NULL: nothing. */
+/* What is wrong with the pattern, as in "a '[' without its ']'"; NULL: nothing. */
 const char *gs_glob_mistake(const char *glob);
 
 /*

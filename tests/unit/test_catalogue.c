@@ -223,8 +223,8 @@ static void test_mistakes_have_file_line_column_and_key(void **state)
 		  "hook_nodes must be an absolute path" },
 		{ "\"driver\": {\"ioctl_magic\": [\"FF\"]}", "magic must be one character" },
 		{ "\"driver\": {\"ioctl_magic\": [70]}", "magic must be one character" },
-		{ "\"driver\": {\"passive_calls\": [{\"node\": \"/dev/x\", \"magic\": \"K\", \"nr\": "
-		  "256}]}",
+		{ "\"driver\": {\"passive_calls\": [{\"node\": \"/dev/x\", \"magic\": \"K\", "
+		  "\"nr\": 256}]}",
 		  "nr must be at most 255" },
 		{ "\"driver\": {\"symbols\": [1]}", "symbols must be a list of strings" },
 		{ "\"load\": {\"source\": \"files\"}", "key \"busy\" is missing in load" },
@@ -537,7 +537,7 @@ static void test_hostile_mounts_are_nobodys(void **state)
 		{ "/usr/lib64/libcuda.so.1",
 		  "/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir/v/libcuda.so.1" },
 		{ "/usr/lib64/libcuda.so.1",
-		  "/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir/usr/lib64/libcuda.so.1" },
+		  "/var/lib/kubelet/pods/u/volumes/kubernetes.io~secret/usr/lib64/libcuda.so.1" },
 		{ "/usr/lib64/libcuda.so.1",
 		  "/var/lib/kubelet/pods/u/volume-subpaths/v/c/0/usr/lib64/libcuda.so.1" },
 		{ "/usr/lib64/libcuda.so.1", "/etc/shadow" },

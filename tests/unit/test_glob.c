@@ -160,7 +160,7 @@ static void test_mistakes_are_told(void **state)
 	assert_null(gs_glob_mistake("/a[[]b]{c,[}]}\\{"));
 }
 
-/* A pod's author chooses the string, never the pattern: its length must not cost more than it is. */
+/* A pod's author chooses the string, never the pattern: its length must not cost much. */
 static void test_long_hostile_string_takes_no_time(void **state)
 {
 	cleanup_buf struct gs_buf s = { 0 };
