@@ -69,6 +69,9 @@ int gs_grant_bind(const char *lib_dir, const char *name, const struct gs_grant_u
 int gs_grant_bound(const char *lib_dir, const char *name, const struct gs_grant_user *user,
 		   struct gs_err *err);
 
+/* Is it bound to anybody? */
+bool gs_grant_is_bound(const char *lib_dir, const char *name);
+
 /*
  * Writes a new share grant with a random name (getrandom(2)) and gives the name. @resource may be
  * NULL, @to unset. The folder is made where it is missing.

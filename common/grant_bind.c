@@ -160,3 +160,15 @@ int gs_grant_bound(const char *lib_dir, const char *name, const struct gs_grant_
 		r = check(dir, name, user, err);
 	return r == -ENOENT ? gs_err_set(err, ENOENT, "%s is not bound", grant_label(name).s) : r;
 }
+
+bool gs_grant_is_bound(const char *lib_dir, const char *name)
+{
+	cleanup_close int dir = grant_open_dir(lib_dir, name, false, NULL);
+	char file[GRANT_NAME_MAX];
+	struct stat st;
+
+	if (dir < 0)
+		return false;
+	(void)snprintf(file, sizeof(file), "%s%s", name, GRANT_BOUND);
+	return fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}

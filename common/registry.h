@@ -75,6 +75,9 @@ char *gs_registry_next(const char *run_dir, const char *id);
 /* Marks @id as deleted. Nothing where it has no record. */
 int gs_registry_mark_deleted(const char *run_dir, const char *id, struct gs_err *err);
 
+/* Is @id marked as deleted? */
+bool gs_registry_marked(const char *run_dir, const char *id);
+
 /* Removes everything about @id. What is missing is no error. */
 void gs_registry_remove(const char *run_dir, const char *id);
 

@@ -113,6 +113,14 @@ int gs_registry_mark_deleted(const char *run_dir, const char *id, struct gs_err 
 	return gs_err_errno(err, errno, "mark container %s as deleted", id);
 }
 
+bool gs_registry_marked(const char *run_dir, const char *id)
+{
+	cleanup_close int marks = gs_dir_open(run_dir, GS_REGISTRY_DELETED, NULL);
+	struct stat st;
+
+	return gs_id_valid(id) && marks >= 0 && fstatat(marks, id, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /* One failed open(2) where nothing is marked, which is nearly always. */
 static int open_marks(const char *run_dir)
 {

@@ -265,7 +265,9 @@ static void binds_once(void **state)
 	tmpdir_write(*state, FILE_NAME, SHARE "}");
 	expect_error(gs_grant_bound(*state, NAME, &pod_user, &err), &err, -ENOENT, "not bound");
 	assert_false(tmpdir_has(*state, BOUND_NAME));
+	assert_false(gs_grant_is_bound(*state, NAME));
 	assert_int_equal(gs_grant_bind(*state, NAME, &pod_user, &err), 0);
+	assert_true(gs_grant_is_bound(*state, NAME));
 	assert_int_equal(gs_grant_bind(*state, NAME, &pod_user, &err), 0);
 	assert_int_equal(gs_grant_bound(*state, NAME, &pod_user, &err), 0);
 	text = tmpdir_read(*state, BOUND_NAME);

@@ -288,9 +288,13 @@ static void marks_only_what_it_knows(void **state)
 	write_ok(*state, &record);
 	assert_int_equal(gs_registry_mark_deleted(*state, "other", NULL), 0);
 	assert_int_equal(tmpdir_count(*state, "deleted"), -1);
+	assert_false(gs_registry_marked(*state, "c1"));
 	assert_int_equal(gs_registry_mark_deleted(*state, "c1", NULL), 0);
 	assert_int_equal(gs_registry_mark_deleted(*state, "c1", NULL), 0);
 	assert_int_equal(tmpdir_count(*state, "deleted"), 1);
+	assert_true(gs_registry_marked(*state, "c1"));
+	assert_false(gs_registry_marked(*state, "c"));
+	assert_false(gs_registry_marked(*state, "../containers/c1.json"));
 }
 
 static void sweeps_the_marked_and_gone(void **state)
