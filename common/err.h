@@ -28,7 +28,10 @@ __attribute__((format(printf, 3, 4))) int gs_err_set(struct gs_err *err, int cod
 __attribute__((format(printf, 3, 4))) int gs_err_errno(struct gs_err *err, int code,
 						       const char *fmt, ...);
 
-/* Puts "<text>: " before the message of an error that is already set. Returns -err->code. */
+/*
+ * Puts "<text>: " before the message of an error that is already set. Returns -err->code; -EINVAL
+ * where @err is NULL, since nobody knows the code then.
+ */
 __attribute__((format(printf, 2, 3))) int gs_err_prefix(struct gs_err *err, const char *fmt, ...);
 
 #endif

@@ -35,15 +35,34 @@ void create_free(struct create *c)
 		(void)close(c->bundle_fd);
 }
 
-/*
- * Could a file that we do not understand carry our annotations? A key of ours begins a JSON
- * string; the same word inside another string (an argument, say) is no annotation.
- */
+/* A key of ours begins a JSON string; the same word inside another string is no annotation. */
+static const char our_key[] = "\"" GS_ANNOTATION_DOMAIN;
+
+/* Could a file that we do not understand carry our annotations? */
 static bool may_be_annotated(const char *text, size_t len)
 {
-	static const char key[] = "\"" GS_ANNOTATION_DOMAIN;
+	return memmem(text, len, our_key, strlen(our_key)) != NULL;
+}
 
-	return memmem(text, len, key, strlen(key)) != NULL;
+/* The same for a file that is too large to be read as a whole. */
+static bool large_may_be_annotated(int dir)
+{
+	cleanup_close int fd = openat(dir, CONFIG_JSON, O_RDONLY | O_CLOEXEC);
+	const size_t keep = strlen(our_key) - 1; /* the key may lie across two pieces */
+	char buf[16384];
+	size_t have = 0;
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, buf + have, sizeof(buf) - have)) > 0) {
+		have += (size_t)n;
+		if (may_be_annotated(buf, have))
+			return true;
+		if (have > keep) {
+			memmove(buf, buf + have - keep, keep);
+			have = keep;
+		}
+	}
+	return false;
 }
 
 /* Reads config.json. 1: nothing of ours to do with it. */
@@ -60,19 +79,18 @@ static int read_spec(struct create *c, struct gs_err *err)
 		return 1;
 	r = gs_file_read(c->bundle_fd, CONFIG_JSON, 0, SPEC_MAX, &text, &len, &c->config_stat,
 			 &why);
-	if (r < 0) {
-		gs_log(GS_LOG_DEBUG, "passed through: %s", why.msg);
-		return 1;
+	if (r == 0) {
+		maybe = may_be_annotated(text, len);
+		r = spec_read(&c->spec, gs_steal(text), len, &why);
+	} else {
+		maybe = r == -EFBIG && large_may_be_annotated(c->bundle_fd);
 	}
-	maybe = may_be_annotated(text, len);
-	r = spec_read(&c->spec, gs_steal(text), len, &why);
 	if (r == 0)
 		return 0;
-	if (!maybe) {
-		gs_log(GS_LOG_DEBUG, "passed through, not understood: %s", why.msg);
-		return 1;
-	}
-	return gs_err_set(err, why.code, "config.json: %s", why.msg);
+	if (maybe)
+		return gs_err_set(err, why.code, CONFIG_JSON ": %s", why.msg);
+	gs_log(GS_LOG_DEBUG, "passed through, not understood: %s", why.msg);
+	return 1;
 }
 
 /* Does the request ask for anything of this container? */
