@@ -133,7 +133,8 @@ class Node:
     def __init__(self):
         for folder in ("/run", "/dev", "/sys/dev/char"):
             mount("tmpfs", "tmpfs", folder, "-o", "mode=0755")
-        self.sleeps, self.cgroups, self.bound = {}, [], []
+        self.mounts = mount_points()
+        self.sleeps, self.cgroups = {}, []
         self.cgroup_root, self.cgroup_base = find_cgroup()
         self.layout = "containerd"
         for name in ("gpushare-runtime", "gpushare-hook", "gpushare-spec"):
@@ -154,9 +155,9 @@ class Node:
             except OSError:
                 pass
         self.cgroups.clear()
-        for path in self.bound:
+        for path in reversed(mount_points()[len(self.mounts):]):
             subprocess.run(["umount", path], check=True, timeout=PATIENCE)
-        self.bound.clear()
+        forget(CONFIG)
         for entry in os.scandir("/run"):
             if entry.path != HOME:
                 shutil.rmtree(entry.path)
@@ -200,10 +201,9 @@ class Node:
 
     def bind(self, text, path):
         """A file over another one, /proc/devices for example, until the next reset."""
-        source = HOME + "/bound-%d" % len(self.bound)
+        source = HOME + "/bound-" + os.path.basename(path)
         write(source, text)
         subprocess.run(["mount", "--bind", source, path], check=True, timeout=PATIENCE)
-        self.bound.append(path)
 
     # Containers.
     def bundle(self, name):
@@ -325,8 +325,15 @@ class Node:
 
 
 def forget(path):
-    if os.path.lexists(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
         os.unlink(path)
+
+
+def mount_points():
+    """Where something is mounted, in the order of mounting."""
+    return [line.split()[4] for line in read("/proc/self/mountinfo").decode().splitlines()]
 
 
 def cgroups_path_of(text):

@@ -221,15 +221,16 @@ class Case:
         need(before.text is None or after.mode == before.mode,
              "owner or mode of config.json changed:", before.mode, after.mode)
         if self.has("same"):
-            need(after.text == before.text, "config.json changed\n" + diff(before.text, after.text))
+            if after.text != before.text:
+                raise Failed("config.json changed\n" + diff(before.text, after.text))
             need(after.place == before.place, "config.json was written anew")
             return
         differs = jsontext.outside_differs(before.text, after.text)
         need(differs is None, differs)
         if self.has("expect.json"):
             expected = fakenode.read(self.path("expect.json"))
-            need(jsontext.semantic(after.text) == jsontext.semantic(expected),
-                 "config.json is not what was expected\n" + diff(expected, after.text))
+            if jsontext.semantic(after.text) != jsontext.semantic(expected):
+                raise Failed("config.json is not what was expected\n" + diff(expected, after.text))
         if self.has("check.py"):
             names = {"Failed": Failed}
             exec(compile(fakenode.read(self.path("check.py")), self.path("check.py"), "exec"),
@@ -242,7 +243,8 @@ class Case:
         result, _ = self.run_line(words)
         again = State(self.node)
         need(result.status == fakenode.STARTED, "the second run failed:", result.err)
-        need(again.text == after.text, "the second run changed\n" + diff(after.text, again.text))
+        if again.text != after.text:
+            raise Failed("the second run changed\n" + diff(after.text, again.text))
         need(again.place == after.place, "the second run wrote config.json anew")
 
     def expect_error(self, result, before, after):
@@ -291,7 +293,7 @@ def diff(expected, got):
     def lines(text):
         try:
             return json.dumps(json.loads(text or b"null"), indent=1, sort_keys=True).splitlines()
-        except ValueError:
+        except (ValueError, RecursionError):
             return repr(text).split("\\n")
     return "\n".join(list(difflib.unified_diff(lines(expected), lines(got), "expected", "got",
                                                lineterm="", n=2))[:60])
@@ -340,6 +342,7 @@ def main():
     if missing:
         sys.exit("golden.py: no such case: " + ", ".join(missing))
     node = fakenode.enter()
+    sys.setrecursionlimit(20000)  # some cases are nested deeply
     failed = 0
     print("1..%d" % len(names))
     for number, name in enumerate(names, 1):
