@@ -41,6 +41,13 @@ def host_devices():
                 yield device(path)[0]
 
 
+def mount(text):
+    """HOST:CONTAINER -> a read-only bind mount."""
+    source, destination = text.split(":")
+    return {"destination": destination, "type": "bind", "source": source,
+            "options": ["rbind", "rprivate", "ro"]}
+
+
 def mounts():
     def one(kind, source, destination, *options):
         return {"destination": destination, "type": kind, "source": source,
@@ -85,7 +92,7 @@ def spec(args):
         },
         "root": {"path": args.rootfs},
         "hostname": "test",
-        "mounts": mounts(),
+        "mounts": mounts() + [mount(text) for text in args.mount or []],
         "annotations": dict(args.annotation or []),
         "linux": linux,
     }
@@ -102,6 +109,7 @@ def main():
     parser.add_argument("--annotation", type=pair, action="append", metavar="KEY=VALUE")
     parser.add_argument("--env", action="append", metavar="KEY=VALUE")
     parser.add_argument("--device", action="append", metavar="PATH[:rwm]")
+    parser.add_argument("--mount", action="append", metavar="HOST:CONTAINER")
     parser.add_argument("--cap-add", action="append")
     parser.add_argument("--privileged", action="store_true")
     args = parser.parse_args(argv)

@@ -29,7 +29,10 @@ oci_create() {
 	local bundle=$NODE_DIR/bundles/$1
 	: >"$NODE_DIR/runtime.log"
 	oci create --bundle "$bundle" --pid-file "$bundle/init.pid" "$1" \
-		</dev/null >"$bundle/stdout" 2>"$bundle/stderr" 3>&- 4>&-
+		</dev/null >"$bundle/stdout" 2>"$bundle/stderr" 3>&- 4>&- || {
+		cat "$bundle/stderr" >&2
+		return 1
+	}
 }
 
 # oci_run ID: creates and starts.

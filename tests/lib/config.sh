@@ -7,15 +7,15 @@
 # value that lets programs and catalogue be used from the source tree.
 config_write() {
 	node_exec /bin/mkdir -p /etc/gpushare
-	"$GS_PYTHON" - "$GS_TOP" "$GS_BUILD" "$NODE_DIR" "$@" <<-'EOF' |
+	"$GS_PYTHON" - "$GS_TOP" "$GS_BIN" "$NODE_DIR" "$@" <<-'EOF' |
 		import json, sys
-		top, build, node, *pairs = sys.argv[1:]
+		top, bin, node, *pairs = sys.argv[1:]
 		config = {
 		    "next": ["runc", "crun"],
 		    "cri": "containerd",
 		    "lib_dir": node + "/lib",
 		    "vendor_dirs": [top + "/vendors"],
-		    "hook": build + "/gpushare-hook",
+		    "hook": bin + "/gpushare-hook",
 		}
 		for pair in pairs:
 		    key, value = pair.split("=", 1)
@@ -27,5 +27,14 @@ config_write() {
 
 # Runs gpusharectl in the node, where it finds that configuration.
 gpusharectl() {
-	node_exec "$GS_BUILD/gpusharectl" "$@"
+	node_exec "$GS_BIN/gpusharectl" "$@"
+}
+
+# grant_create SOURCE…: prints the name of a new grant for these sources.
+grant_create() {
+	local arguments=() source
+	for source; do
+		arguments+=(--source "$source")
+	done
+	gpusharectl grant create "${arguments[@]}"
 }

@@ -29,7 +29,8 @@ containerd_start() {
 
 # ctr of the same version; CONTAINERD_BIN says which.
 containerd_ctr() {
-	node_exec "$CONTAINERD_BIN/ctr" "$@"
+	# That of cgroup version 1, in every call.
+	node_exec /usr/bin/env CONTAINERD_SUPPRESS_DEPRECATION_WARNINGS=1 "$CONTAINERD_BIN/ctr" "$@"
 }
 
 # ctr_run ID [option of ctr run…] [-- COMMAND…]: a container without CRI, in ctr's own namespace.

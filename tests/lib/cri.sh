@@ -86,6 +86,13 @@ container_exec() {
 	fi
 }
 
+# container_env NAMESPACE/POD NAME: what the container's own first process was started with. (What is
+# run in it later by exec has the environment that the caller of exec gives, and containerd gives
+# the one that it knows of, before any runtime's changes.)
+container_env() {
+	container_exec "$1" "$2" /bin/cat /proc/1/environ | tr '\0' '\n'
+}
+
 # container_probe NAMESPACE/POD NAME PATH|NUMBER…: prints what opening them answers there.
 container_probe() {
 	local pod=$1 name=$2
@@ -121,4 +128,15 @@ pod_remove() {
 	cri stopp "$id" >/dev/null
 	cri rmp "$id" >/dev/null
 	rm -rf "$dir"
+}
+
+# Every pod that is left.
+pods_remove() {
+	local dir name
+	for dir in "$NODE_DIR"/pods/*; do
+		[[ -d $dir ]] || continue
+		name=${dir##*/}
+		pod_remove "${name/_//}" || true
+		rm -rf "$dir"
+	done
 }

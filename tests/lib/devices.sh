@@ -19,17 +19,32 @@ devices_create() {
 		mknod -m 666 /dev/gcuctl c 510 255'
 }
 
-# is_open TEXT PATH|NUMBER: does probe's output TEXT say that this device may be opened?
-is_open() {
-	[[ $'\n'$1$'\n' == *$'\n'"$2 ENXIO"$'\n'* || $'\n'$1$'\n' == *$'\n'"$2 OK"$'\n'* ]]
+# open_in TEXT DEVICE…: does probe's output TEXT say that each of these may be opened?
+open_in() {
+	answers_in "may be opened" "ENXIO OK" "$@"
 }
 
-# is_denied TEXT PATH|NUMBER: does it say that the device rules forbid it?
-is_denied() {
-	[[ $'\n'$1$'\n' == *$'\n'"$2 EPERM"$'\n'* ]]
+# denied_in TEXT DEVICE…: does it say that the device rules forbid each?
+denied_in() {
+	answers_in "is forbidden" "EPERM" "$@"
 }
 
-# is_absent TEXT PATH: does it say that there is no such node?
-is_absent() {
-	[[ $'\n'$1$'\n' == *$'\n'"$2 ENOENT"$'\n'* ]]
+# absent_in TEXT DEVICE…: does it say that there is no node of any?
+absent_in() {
+	answers_in "has no node" "ENOENT" "$@"
+}
+
+answers_in() {
+	local what=$1 wanted=$2 text=$'\n'$3$'\n' device answer found
+	shift 3
+	for device; do
+		found=
+		for answer in $wanted; do
+			[[ $text == *$'\n'"$device $answer"$'\n'* ]] && found=1
+		done
+		if [[ -z $found ]]; then
+			printf 'not true: %s %s; probe said:%s' "$device" "$what" "$text" >&2
+			return 1
+		fi
+	done
 }

@@ -2,20 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # The library for tests with real container runtimes: source this file, it brings the others.
 #
-# Settings of the caller, all optional: GPUSHARE_RUNTIME (the runtime under test; default
-# build/gpushare-runtime), GPUSHARE_TEST_CACHE (where built tools are kept).
+# Settings of the caller, all optional: B (the folder of the programs under test, build by default),
+# GPUSHARE_RUNTIME (another program in the place of its gpushare-runtime), GPUSHARE_TEST_CACHE (where
+# built tools are kept).
 
 GS_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 GS_TOP=$(cd "$GS_LIB/../.." && pwd)
 GS_BUILD=$GS_TOP/build
-GS_RUNTIME=${GPUSHARE_RUNTIME:-$GS_BUILD/gpushare-runtime}
+GS_BIN=$(cd "$GS_TOP" && cd "${B:-build}" && pwd)
+GS_RUNTIME=${GPUSHARE_RUNTIME:-$GS_BIN/gpushare-runtime}
 GS_PROBE=$GS_BUILD/programs/probe
 # Not the first python3 of PATH: that one may lack the distribution's packages.
 GS_PYTHON=/usr/bin/python3
-export GS_LIB GS_TOP GS_BUILD GS_RUNTIME GS_PROBE GS_PYTHON
+# No test waits for ever for a container (bats reads this).
+export BATS_TEST_TIMEOUT=120
+export GS_LIB GS_TOP GS_BUILD GS_BIN GS_RUNTIME GS_PROBE GS_PYTHON
 
 # shellcheck source=tests/lib/node.sh
 source "$GS_LIB/node.sh"
+# shellcheck source=tests/lib/assert.sh
+source "$GS_LIB/assert.sh"
 # shellcheck source=tests/lib/devices.sh
 source "$GS_LIB/devices.sh"
 # shellcheck source=tests/lib/image.sh

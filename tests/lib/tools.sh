@@ -3,8 +3,7 @@
 # Programs that Debian does not have, built from the Go modules that tests/tools pins. They are kept
 # outside the clone, by a hash of what they are made from.
 
-# Prints why this machine can't be used for a test that needs these commands; nothing when it can:
-# lacks=$(missing_commands runc ctr); [[ -z $lacks ]] || skip "$lacks"
+# Prints why this machine can't be used for a test that needs these commands; nothing when it can.
 missing_commands() {
 	local name
 	if ((EUID != 0)); then
@@ -89,8 +88,8 @@ tools_build() {
 	printf '%s\n' "$out"
 }
 
-# For a test's setup: puts the folder of tests/tools/NAME into the variable VAR, or the reason why
-# it can't be had into WHY_SKIPPED: tools_want VAR NAME || …
+# For setup_file: puts the folder of tests/tools/NAME into the variable VAR, or the reason why
+# it can't be had into WHY_SKIPPED: tools_want VAR NAME || return 0
 tools_want() {
 	local got rc=0
 	got=$(tools_build "$2") || rc=$?

@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# gpushare-runtime in front of a real runc, called as containerd's shim calls it.
+
+source "$BATS_TEST_DIRNAME/oci-stories.bash"
+
+setup_file() {
+	oci_stories_start runc
+}
+
+setup() {
+	skip_if_lacking
+	oci_config
+}
+
+teardown_file() {
+	node_stop
+}
+
+teardown() {
+	oci_remove main main2 other nobody alone plain dind
+}
+
+@test "runc: a container can't open another's card without us" {
+	story_without_us
+}
+
+@test "runc: a target opens its source's card and no other, in silence" {
+	story_copy
+}
+
+@test "runc: what is not annotated is handed on byte for byte" {
+	story_untouched
+}
+
+@test "runc: two sources of two makers in one container" {
+	story_two_sources
+}
+
+@test "runc: the card stays open after an update of limits" {
+	story_update
+}
+
+@test "runc: a privileged target is fenced off the neighbour's card" {
+	story_privileged
+}
+
+@test "runc: a missing source is named in the log and on stderr, and a retry works" {
+	story_refused
+}
+
+@test "runc: an error in a log of text form" {
+	story_text_log
+}
+
+@test "runc: exec, pause, resume, ps, kill, delete go through" {
+	story_verbs
+}
+
+@test "runc: run in the foreground" {
+	story_run_foreground
+}
+
+@test "runc: a restarted source is told from the dead one of its name" {
+	story_restarted_source
+}
+
+@test "runc: a source that is older than gpushare" {
+	story_older_than_us
+}
+
+@test "runc: version, help and plain containers do without a config" {
+	story_pass_through
+}
+
+@test "runc: records go with their containers" {
+	story_registry
+}
