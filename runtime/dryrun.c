@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 	const char *profile = "gpushare-runtime";
 	cleanup_free char *folder = NULL;
 	cleanup_free char *next = NULL;
-	cleanup_config struct gs_config config;
+	cleanup_config struct gs_config config = { 0 };
 	struct gs_err config_err = { 0 }, err = { 0 };
 	struct create c = { .config = &config, .config_err = &config_err, .bundle_fd = -1 };
 	bool all = false, json = false;
