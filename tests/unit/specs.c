@@ -16,9 +16,9 @@
 
 const char acme_json[] =
 	"{\"name\":\"acme\",\"title\":\"Acme\",\n"
-	"\"nodes\":[{\"glob\":\"/dev/acme[0-9]*\",\"kind\":\"card\"},\n"
-	"{\"glob\":\"/dev/acmectl\",\"kind\":\"control\"},\n"
-	"{\"glob\":\"/dev/acme-uvm\",\"kind\":\"shared\"}],\n"
+	"\"nodes\":[{\"glob\":\"/dev/{zero,full,gone*}\",\"kind\":\"card\"},\n"
+	"{\"glob\":\"/dev/random\",\"kind\":\"control\"},\n"
+	"{\"glob\":\"/dev/urandom\",\"kind\":\"shared\"}],\n"
 	"\"env\":[{\"name\":\"ACME_VISIBLE\",\"merge\":\"list\",\"selects\":true},\n"
 	"{\"name\":\"ACME_CAPS\",\"merge\":\"list\"},\n"
 	"{\"name\":\"ACME_MODE\",\"merge\":\"replace\"},\n"
@@ -32,7 +32,7 @@ const char acme_json[] =
 
 const char zeta_json[] =
 	"{\"name\":\"zeta\",\"title\":\"Zeta\",\n"
-	"\"nodes\":[{\"glob\":\"/dev/zeta*\",\"kind\":\"card\"}],\n"
+	"\"nodes\":[{\"glob\":\"/dev/tty\",\"kind\":\"card\"}],\n"
 	"\"env\":[{\"name\":\"ZETA_VISIBLE\",\"merge\":\"list\",\"selects\":true}],\n"
 	"\"mounts\":[\"/usr/lib/libzeta*\"]}\n";
 

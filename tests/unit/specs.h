@@ -9,14 +9,15 @@
 #include "runtime/spec.h"
 
 /*
- * A made-up maker: cards /dev/acme*, all cards' /dev/acme-uvm, administration's /dev/acmectl; the
+ * A made-up maker whose nodes every host has: cards /dev/zero (c 1:5), /dev/full (c 1:7) and
+ * /dev/gone* (nowhere), all cards' /dev/urandom (c 1:9), administration's /dev/random (c 1:8); the
  * variables ACME_VISIBLE (selects; list), ACME_CAPS (list), ACME_MODE (replace), ACME_ORDER
- * (local); files /usr/lib/libacme*; mounts that select; hooks acme-cdi-hook and acme-next-hook;
- * a runtime acme-runtime.
+ * (local); files /usr/lib/libacme*, mounts that select; hooks acme-cdi-hook, acme-next-hook and
+ * the runtime acme-runtime, which adds the latter itself.
  */
 extern const char acme_json[];
 
-/* A second maker: cards /dev/zeta*, variable ZETA_VISIBLE (selects, no word for none). */
+/* A second one: cards /dev/tty (c 5:0), variable ZETA_VISIBLE (selects; no word for none). */
 extern const char zeta_json[];
 
 /* Reads the spec; fails the test where that is refused. */
