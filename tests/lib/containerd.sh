@@ -80,8 +80,8 @@ containerd_config_v2() {
 		state = "/run/containerd"
 		disabled_plugins = [
 			"io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
-			"io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs",
-			"io.containerd.internal.v1.opt",
+			"io.containerd.snapshotter.v1.devmapper",
+			"io.containerd.snapshotter.v1.zfs", "io.containerd.internal.v1.opt",
 		]
 		[grpc]
 		address = "/run/containerd/containerd.sock"

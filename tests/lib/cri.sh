@@ -86,9 +86,9 @@ container_exec() {
 	fi
 }
 
-# container_env NAMESPACE/POD NAME: what the container's own first process was started with. (What is
-# run in it later by exec has the environment that the caller of exec gives, and containerd gives
-# the one that it knows of, before any runtime's changes.)
+# container_env NAMESPACE/POD NAME: what the container's own first process was started with. (What
+# is run in it later by exec gets the environment that containerd knows of, which is the one before
+# any runtime's changes.)
 container_env() {
 	container_exec "$1" "$2" /bin/cat /proc/1/environ | tr '\0' '\n'
 }
@@ -102,8 +102,12 @@ container_probe() {
 
 # container_spec NAMESPACE/POD NAME: config.json as the next runtime got it.
 container_spec() {
-	node_exec /bin/cat \
-		"/run/containerd/io.containerd.runtime.v2.task/k8s.io/$(container_id "$@")/config.json"
+	bundle_spec "$(container_id "$@")"
+}
+
+# bundle_spec ID: the same of whatever has that id, a pod's pause container too.
+bundle_spec() {
+	node_exec /bin/cat "/run/containerd/io.containerd.runtime.v2.task/k8s.io/$1/config.json"
 }
 
 # What the container itself wrote, standard error included (also read as standard error).

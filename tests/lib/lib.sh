@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The library for tests with real container runtimes: source this file, it brings the others.
 #
-# Settings of the caller, all optional: B (the folder of the programs under test, build by default),
-# GPUSHARE_RUNTIME (another program in the place of its gpushare-runtime), GPUSHARE_TEST_CACHE (where
-# built tools are kept).
+# Settings of the caller, all optional: B (the folder of the programs under test, build by
+# default), GPUSHARE_RUNTIME (another program in the place of its gpushare-runtime),
+# GPUSHARE_TEST_CACHE (where built tools are kept).
 
 GS_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 GS_TOP=$(cd "$GS_LIB/../.." && pwd)

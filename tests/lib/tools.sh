@@ -21,13 +21,14 @@ missing_commands() {
 # Prints the path of a go that is new enough for tests/tools/$1/go.mod; fails with the reason on
 # stdout when there is none.
 tools_go() {
-	local want have go candidate
+	local want have go candidate older
 	want=$(sed -n 's/^go //p' "$GS_TOP/tests/tools/$1/go.mod")
 	for candidate in "$(command -v go || true)" /usr/local/go/bin/go /usr/lib/go/bin/go; do
 		[[ -x $candidate ]] || continue
 		have=$(GOTOOLCHAIN=local "$candidate" env GOVERSION) || continue
 		have=${have#go}
-		if [[ $(printf '%s\n' "$want" "${have%% *}" | sort -V | head -n 1) == "$want" ]]; then
+		older=$(printf '%s\n' "$want" "${have%% *}" | sort -V | head -n 1)
+		if [[ $older == "$want" ]]; then
 			printf '%s\n' "$candidate"
 			return 0
 		fi
@@ -71,12 +72,13 @@ tools_build() {
 			export GOTOOLCHAIN=local GOFLAGS=-mod=readonly CGO_ENABLED=$cgo
 			# Both are empty where there is no HOME.
 			GOCACHE=$("$go" env GOCACHE) GOMODCACHE=$("$go" env GOMODCACHE)
-			export GOCACHE=${GOCACHE:-$cache/go-build} GOMODCACHE=${GOMODCACHE:-$cache/go-mod}
+			export GOCACHE=${GOCACHE:-$cache/go-build}
+			export GOMODCACHE=${GOMODCACHE:-$cache/go-mod}
 			timeout 1200 "$go" build -p "$(nproc)" -trimpath -buildvcs=false \
 				-ldflags '-s -w' "${flags[@]}" -o "$out/" tool >"$log" 2>&1 &&
 				touch "$out/.complete"
 		) 9>"$cache/tools/.lock" || {
-			if grep -qE 'dial tcp|no such host|connection refused|i/o timeout' "$log"; then
+			if grep -qE 'dial tcp|no such host|refused|i/o timeout' "$log"; then
 				echo "no Go module proxy can be reached to build $name"
 				return 77
 			fi

@@ -96,8 +96,8 @@ teardown_file() {
 	story_registry
 }
 
-# The card stands in the source's config.json with what belongs to it, and NVIDIA's own runtime would
-# be told that nothing is left to inject.
+# The card stands in the source's config.json with what belongs to it, and NVIDIA's own runtime
+# would be told that nothing is left to inject.
 @test "containerd 2: a source whose card was injected by CDI" {
 	local answers
 	cdi_spec
@@ -113,12 +113,13 @@ teardown_file() {
 	equals "$(wc -l <"$NODE_DIR/cdi/hook.log")" 2
 }
 
-# A CDI spec as NVIDIA's generator writes them where a container has the driver, with a library and a
-# hook that are our own.
+# A CDI spec as NVIDIA's generator writes them where a container has the driver, with a library and
+# a hook that are our own.
 cdi_spec() {
+	local hook=$NODE_DIR/cdi/nvidia-cdi-hook
 	mkdir -p "$NODE_DIR/cdi"
-	printf '#!/bin/sh\necho "$@" >>%s\n' "$NODE_DIR/cdi/hook.log" >"$NODE_DIR/cdi/nvidia-cdi-hook"
-	chmod 0755 "$NODE_DIR/cdi/nvidia-cdi-hook"
+	printf '#!/bin/sh\necho "$@" >>%s\n' "$NODE_DIR/cdi/hook.log" >"$hook"
+	chmod 0755 "$hook"
 	node_exec /bin/bash -euc '
 		mkdir -p /etc/cdi /run/nvidia/driver/usr/lib
 		echo cuda >/run/nvidia/driver/usr/lib/libcuda.so.1
@@ -133,7 +134,7 @@ cdi_spec() {
 				"containerPath": "/usr/lib/libcuda.so.1",
 				"options": ["ro", "nosuid", "nodev", "rbind", "rprivate"]}],
 			"hooks": [{"hookName": "createContainer",
-				"path": "$NODE_DIR/cdi/nvidia-cdi-hook",
+				"path": "$hook",
 				"args": ["nvidia-cdi-hook", "update-ldcache"]}]}}
 	EOF
 }

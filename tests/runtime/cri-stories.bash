@@ -54,8 +54,7 @@ story_sandbox_untouched() {
 	local id spec
 	pod_dev
 	id=$(<"$NODE_DIR/pods/${POD//\//_}/id")
-	spec=$(node_exec /bin/cat \
-		"/run/containerd/io.containerd.runtime.v2.task/k8s.io/$id/config.json")
+	spec=$(bundle_spec "$id")
 	matches "$spec" "$FROM.dind"
 	lacks "$spec" '/dev/nvidia'
 	lacks "$spec" 'gpushare-hook'

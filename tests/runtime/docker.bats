@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# gpushare-runtime as a runtime of docker's engine. Debian 12's can't annotate containers, so what is
-# shown here is that everything passes through as if we were not there.
+# gpushare-runtime as a runtime of docker's engine. Debian 12's can't annotate containers, so what
+# is shown here is that everything passes through as if we were not there.
 
 source "$BATS_TEST_DIRNAME/../lib/lib.sh"
 

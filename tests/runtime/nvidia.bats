@@ -61,8 +61,10 @@ nvidia_cdi_spec() {
 	node_exec /bin/bash -c 'cat >/etc/cdi/nvidia.json' <<-EOF
 		{"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu",
 		 "devices": [
-			{"name": "GPU-0", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}]}},
-			{"name": "GPU-1", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia1"}]}},
+			{"name": "GPU-0", "containerEdits": {"deviceNodes": [
+				{"path": "/dev/nvidia0"}]}},
+			{"name": "GPU-1", "containerEdits": {"deviceNodes": [
+				{"path": "/dev/nvidia1"}]}},
 			{"name": "all", "containerEdits": {"deviceNodes": [
 				{"path": "/dev/nvidia0"}, {"path": "/dev/nvidia1"}]}}],
 		 "containerEdits": {"env": ["NVIDIA_VISIBLE_DEVICES=void"],
@@ -121,7 +123,8 @@ selected_main() {
 	: >"$NODE_DIR/nvidia/cli.log"
 	oci_dind
 	matches "$(<"$NODE_DIR/nvidia/cli.log")" '--device=GPU-1 '
-	mounts=$(json "$NODE_DIR/bundles/dind/config.json" '[m["destination"] for m in d["mounts"]]')
+	mounts=$(json "$NODE_DIR/bundles/dind/config.json" \
+		'[m["destination"] for m in d["mounts"]]')
 	equals "$(grep -c GPU-1 <<<"$mounts")" 1
 }
 
