@@ -14,6 +14,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, os.environ.get("B", "build"))
@@ -315,11 +316,19 @@ class Node:
         return json.loads(read(path)) if os.path.exists(path) else None
 
     def grant(self, name, **keys):
-        """A grant file; keys replace or, with None, remove what a share grant has."""
+        """A grant file; keys replace or, with None, remove what a share grant has. lease: "live",
+        "over" and "other boot" stand for whole leases."""
         grant = {"v": 1, "kind": "share", "state": "active", "resource": None,
                  "sources": ["team-b/shadow/holder"]}
         grant.update(keys)
+        boot = read("/proc/sys/kernel/random/boot_id").decode().strip()
+        now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+        lease = {"live": (boot, now + 60000), "over": (boot, max(now - 1, 0)),
+                 "other boot": ("00000000-0000-4000-8000-000000000000", now + 60000)}
+        if isinstance(grant.get("lease"), str):
+            grant["lease"] = dict(zip(("boot_id", "deadline_ms"), lease[grant["lease"]]))
         os.makedirs(LIB + "/grants", mode=0o700, exist_ok=True)
+        os.chmod(LIB + "/grants", 0o700)
         write("%s/grants/%s.json" % (LIB, name),
               json.dumps({k: v for k, v in grant.items() if v is not None}), 0o600)
 
