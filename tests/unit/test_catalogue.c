@@ -345,6 +345,8 @@ static void test_nodes_of_shipped_entries(void **state)
 		{ "nvidia", "/dev/./nvidia0", -1 },
 		{ "nvidia", "/dev/x/../nvidia0", -1 },
 		{ "nvidia", "dev/nvidia0", -1 },
+		{ "cambricon", "/dev/cambricon-caps/..", -1 },
+		{ "cambricon", "/dev/cambricon-caps/", -1 },
 		{ "nvidia", "", -1 },
 		{ "nvidia", "/dev/null", -1 },
 		{ "nvidia", "/dev/kfd", -1 },
@@ -565,6 +567,10 @@ static void test_hostile_mounts_are_nobodys(void **state)
 		{ "/var/run/secrets/kubernetes.io/serviceaccount",
 		  "/var/lib/kubelet/pods/u/volumes/kubernetes.io~projected/kube-api-access" },
 		{ "/usr/share/nvidia/x", "/usr/share/nvidia/../../../etc/shadow" },
+		{ "/usr/share/nvidia/x", "/usr/share/nvidia/.." },
+		{ "/usr/share/nvidia/x", "/usr/share/nvidia/" },
+		{ "/usr/share/nvidia/..", "/usr/share/nvidia/x" },
+		{ "/usr/share/nvidia/", "/usr/share/nvidia/x" },
 		{ "/run/nvidia-persistenced/socket", "/run/containerd/containerd.sock" },
 		{ "/dev/shm", "/dev/shm" },
 		{ "/dev/shm", "/run/containerd/io.containerd.grpc.v1.cri/sandboxes/x/shm" },
@@ -583,6 +589,42 @@ static void test_hostile_mounts_are_nobodys(void **state)
 			if (gs_vendor_mount(&cat.v[v], rows[i].to, rows[i].from))
 				fail_msg("%s took %s from %s", cat.v[v].name, rows[i].to,
 					 rows[i].from);
+}
+
+static void test_mounts_of_other_shipped_entries(void **state)
+{
+	static const struct {
+		const char *vendor, *path;
+	} rows[] = {
+		{ "enflame", "/usr/lib/libefml.so.1" },
+		{ "enflame", "/usr/bin/efsmi" },
+		{ "mthreads", "/usr/lib/x86_64-linux-gnu/libmtml.so.2" },
+		{ "mthreads", "/usr/bin/mthreads-gmi" },
+		{ "iluvatar", "/usr/local/corex" },
+		{ "iluvatar", "/usr/local/corex-4.2.0/lib64/libixml.so" },
+		{ "metax", "/opt/mxdriver" },
+		{ "metax", "/opt/maca-3.0/lib" },
+		{ "biren", "/usr/lib/libbiren-ml.so.1" },
+		{ "biren", "/usr/bin/brsmi" },
+		{ "ascend", "/usr/local/Ascend/driver" },
+		{ "ascend", "/usr/local/Ascend/driver/lib64/common" },
+		{ "ascend", "/usr/local/dcmi" },
+		{ "ascend", "/usr/local/bin/npu-smi" },
+		{ "ascend", "/etc/ascend_install.info" },
+		{ "cambricon", "/usr/bin/cnmon" },
+		{ "hygon", "/opt/hyhal" },
+		{ "kunlunxin", "/usr/local/xpu/lib" },
+	};
+	cleanup_catalogue struct gs_catalogue cat;
+
+	load_shipped(&cat);
+	for (size_t i = 0; i < GS_ARRAY_SIZE(rows); i++)
+		for (size_t v = 0; v < cat.n; v++) {
+			bool want = strcmp(cat.v[v].name, rows[i].vendor) == 0;
+
+			if (!!gs_vendor_mount(&cat.v[v], rows[i].path, rows[i].path) != want)
+				fail_msg("%s and %s: not %d", cat.v[v].name, rows[i].path, want);
+		}
 }
 
 /* However wide an administrator's pattern is, a pod's own volume is never the driver's. */
@@ -643,6 +685,7 @@ int main(void)
 		T(test_variables),
 		T(test_mounts_of_an_nvidia_cdi_spec),
 		T(test_hostile_mounts_are_nobodys),
+		T(test_mounts_of_other_shipped_entries),
 		T(test_wide_pattern_does_not_reach_volumes),
 		T(test_hooks_and_next_runtimes),
 	};

@@ -94,6 +94,9 @@ static void test_read_refuses_one_byte_too_many(void **state)
 	tmpdir_write(*state, "big", "123456");
 	assert_int_equal(gs_file_read(dirfd, "big", 0, 5, &data, &len, NULL, &err), -EFBIG);
 	assert_non_null(strstr(err.msg, tmpdir_path(*state, "big")));
+	/* nor is room made for what it says that it has */
+	assert_int_equal(truncate(tmpdir_path(*state, "big"), 1LL << 43), 0);
+	assert_int_equal(gs_file_read(dirfd, "big", 0, 5, &data, &len, NULL, &err), -EFBIG);
 	assert_null(data);
 }
 
