@@ -402,8 +402,13 @@ static int load_file(struct gs_catalogue *cat, int dirfd, const char *dir, const
 	return 0;
 }
 
+/* What is done with a vendor's file, and what of it is wrong (NULL: nothing). */
+typedef void (*each_file)(const char *file, const struct gs_vendor *vendor,
+			  const struct gs_err *wrong, void *arg);
+
+/* Reads the files into @cat up to the first mistake; with @each, all, and drops the wrong ones. */
 static int load_files(struct gs_catalogue *cat, const struct gs_strv *dirs, struct files *files,
-		      int *fds, struct gs_err *err)
+		      int *fds, each_file each, void *arg, struct gs_err *err)
 {
 	int r = 0;
 
@@ -411,37 +416,66 @@ static int load_files(struct gs_catalogue *cat, const struct gs_strv *dirs, stru
 		r = list_dir(files, i, dirs->v[i], &fds[i], err);
 	for (size_t i = 0; r == 0 && i < files->n; i++) {
 		size_t dir = files->v[i].dir;
+		struct gs_err wrong = { 0 };
+		struct gs_vendor *vendor;
 
-		r = load_file(cat, fds[dir], dirs->v[dir], files->v[i].name, err);
+		r = load_file(cat, fds[dir], dirs->v[dir], files->v[i].name, each ? &wrong : err);
+		if (!each)
+			continue;
+		vendor = &cat->v[cat->n - 1];
+		each(vendor->file, r == 0 ? vendor : NULL, r == 0 ? NULL : &wrong, arg);
+		if (r < 0) {
+			vendor_free(vendor);
+			cat->n--;
+		}
+		r = 0;
 	}
 	return r;
 }
 
-int gs_catalogue_load(struct gs_catalogue *cat, const struct gs_strv *dirs, struct gs_err *err)
+/* Finds and reads all files; -ENOENT where there are none. */
+static int load_dirs(struct gs_catalogue *cat, const struct gs_strv *dirs, each_file each,
+		     void *arg, struct gs_err *err)
 {
-	cleanup_catalogue struct gs_catalogue fresh = { 0 };
 	cleanup_free int *fds = gs_calloc(dirs->n, sizeof(*fds));
 	cleanup_buf struct gs_buf all = { 0 };
 	struct files files = { 0 };
+	size_t n;
 	int r;
 
 	for (size_t i = 0; i < dirs->n; i++) {
 		gs_buf_addf(&all, "%s%s", i ? ", " : "", dirs->v[i]);
 		fds[i] = -1;
 	}
-	r = load_files(&fresh, dirs, &files, fds, err);
+	r = load_files(cat, dirs, &files, fds, each, arg, err);
 	for (size_t i = 0; i < dirs->n; i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
+	n = files.n;
 	files_free(&files);
+	if (r == 0 && !n)
+		r = gs_err_set(err, ENOENT, "no vendor catalogue (*.json) in %s",
+			       all.data ? all.data : "no folder");
+	return r;
+}
+
+int gs_catalogue_load(struct gs_catalogue *cat, const struct gs_strv *dirs, struct gs_err *err)
+{
+	cleanup_catalogue struct gs_catalogue fresh = { 0 };
+	int r = load_dirs(&fresh, dirs, NULL, NULL, err);
+
 	if (r < 0)
 		return r;
-	if (!fresh.n)
-		return gs_err_set(err, ENOENT, "no vendor catalogue (*.json) in %s",
-				  all.data ? all.data : "no folder");
 	*cat = fresh;
 	fresh = (struct gs_catalogue){ 0 };
 	return 0;
+}
+
+int gs_catalogue_check(const struct gs_strv *dirs, each_file each, void *arg, struct gs_err *err)
+{
+	cleanup_catalogue struct gs_catalogue cat = { 0 };
+
+	return load_dirs(&cat, dirs, each, arg, err);
 }
 
 int gs_vendor_entry(const struct gs_vendor *vendor, json_t **ret, struct gs_err *err)

@@ -68,6 +68,16 @@ struct gs_catalogue {
  */
 int gs_catalogue_load(struct gs_catalogue *cat, const struct gs_strv *dirs, struct gs_err *err);
 
+/*
+ * Reads the same files one by one for people who check them: calls @each for every file, also
+ * after a mistake, with the vendor (as long as the call lasts), or NULL and what is wrong. An
+ * error only where a folder can't be read or there is no file at all.
+ */
+int gs_catalogue_check(const struct gs_strv *dirs,
+		       void (*each)(const char *file, const struct gs_vendor *vendor,
+				    const struct gs_err *wrong, void *arg),
+		       void *arg, struct gs_err *err);
+
 /* Frees what @cat holds. */
 void gs_catalogue_free(struct gs_catalogue *cat);
 #define cleanup_catalogue __attribute__((cleanup(gs_catalogue_free)))
