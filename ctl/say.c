@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What gpusharectl says, and how it reads options. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/ctl.h"
+
+char *ctl_printable(char *s)
+{
+	for (char *p = s; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	return s;
+}
+
+static void say(const char *fmt, va_list ap)
+{
+	char line[GS_ERR_MAX];
+
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	(void)fprintf(stderr, "%s: %s\n", CTL_NAME, ctl_printable(line));
+}
+
+void ctl_say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+int ctl_help(const struct ctl_verb *verb)
+{
+	(void)fputs(verb->help, stdout);
+	return CTL_OK;
+}
+
+int ctl_misused(const struct ctl_verb *verb, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+	(void)fprintf(stderr, "Try '%s %s --help'.\n", CTL_NAME, verb->name);
+	return CTL_USAGE;
+}
+
+int ctl_failed(const struct gs_err *err)
+{
+	bool rights = (err->code == EACCES || err->code == EPERM) && geteuid() != 0;
+
+	ctl_say("%s%s", err->msg, rights ? " (run it as root)" : "");
+	return CTL_FAILED;
+}
+
+int ctl_getopt(const struct ctl_verb *verb, int argc, char **argv, const char *shorts,
+	       const struct option *longs)
+{
+	int opt;
+
+	opterr = 0;
+	opt = getopt_long(argc, argv, shorts, longs, NULL);
+	if (opt == ':')
+		(void)ctl_misused(verb, "%s needs a value", argv[optind - 1]);
+	else if (opt == '?' && optopt && optopt < 128)
+		(void)ctl_misused(verb, "no option -%c", optopt);
+	else if (opt == '?')
+		(void)ctl_misused(verb, "no option %s", argv[optind - 1]);
+	return opt == ':' ? '?' : opt;
+}
+
+int ctl_read_format(const struct ctl_verb *verb, const char *value, bool wide, enum ctl_format *ret)
+{
+	if (strcmp(value, "json") == 0)
+		*ret = CTL_JSON;
+	else if (wide && strcmp(value, "wide") == 0)
+		*ret = CTL_WIDE;
+	else
+		return ctl_misused(verb, "-o takes json%s, not %s", wide ? " or wide" : "", value);
+	return CTL_OK;
+}
+
+int ctl_load_config(struct gs_config *config)
+{
+	struct gs_err err = { 0 };
+
+	gs_config_init(config);
+	if (gs_config_load(config, NULL, &err) == 0)
+		return CTL_OK;
+	return ctl_failed(&err);
+}
+
+json_t *ctl_json_list(const struct gs_strv *list)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		(void)json_array_append_new(array, json_string(list->v[i]));
+	return array;
+}
+
+char *ctl_join(const struct gs_strv *list)
+{
+	struct gs_buf out = { 0 };
+
+	for (size_t i = 0; i < list->n; i++)
+		gs_buf_addf(&out, "%s%s", i ? "," : "", list->v[i]);
+	return gs_buf_steal(&out);
+}
+
+void ctl_print_json(json_t *json)
+{
+	(void)json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	(void)putchar('\n');
+	json_decref(json);
+}
