@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# gpusharectl: calls, help, spec and config check.
+# shellcheck disable=SC2154 # what common.bash sets
+
+load common
+
+@test "a wrong call is 2 and says where help is" {
+	local call
+	ctl
+	got 2 '' 'usage: gpusharectl'
+	for call in nothing 'containers -x' 'containers --nope' 'containers x' 'containers -o' \
+		'containers -o yaml' 'grant' 'grant -z' 'grant x' 'grant --source' \
+		'grant --source a/b' 'grant --to a/b/c' 'grant --list --source a/b/c' \
+		'grant --list --revoke 012345' 'config' 'config show' 'config check a b' \
+		'config check -o wide'; do
+		# shellcheck disable=SC2086 # words
+		ctl $call
+		got 2 '' '^gpusharectl: [^:]'
+		[[ $said == *--help* ]]
+	done
+}
+
+@test "every verb has help with an example" {
+	local verb
+	ctl --help
+	got 0 'containers.*grant.*spec.*config' ''
+	for verb in containers grant config spec; do
+		ctl "$verb" --help
+		got 0 "^usage: gpusharectl $verb" ''
+		[[ $output == *Example:\ * ]]
+	done
+	ctl --version
+	got 0 "^gpusharectl $(<VERSION)$" ''
+}
+
+@test "kubectl-gpushare is the same program" {
+	ln -s "$bin/gpusharectl" "$dir/kubectl-gpushare"
+	run "$dir/kubectl-gpushare" --version
+	[ "$status" -eq 0 ]
+	[ "$output" = "gpusharectl $(<VERSION)" ]
+}
+
+@test "output that does not arrive is a failure" {
+	run bash -c '"$1" --help >/dev/full' - "$bin/gpusharectl"
+	[ "$status" -eq 1 ]
+	[[ $output == 'gpusharectl: write: '* ]]
+}
+
+@test "spec shows a bundle and changes nothing" {
+	mkdir -p "$dir/b1"
+	cat >"$dir/b1/config.json" <<-'EOT'
+		{"ociVersion":"1.0.2","process":{"args":["sh"],"env":[],"cwd":"/"},
+		"root":{"path":"rootfs"},"annotations":{"a":"b"},"linux":{}}
+	EOT
+	before=$(<"$dir/b1/config.json")
+	ctl spec "$dir/b1"
+	got 0 'not changed' ''
+	[ "$before" = "$(<"$dir/b1/config.json")" ]
+	ctl spec "$dir/none"
+	got 1 '' '^gpusharectl: '
+	ctl spec
+	got 2 '' 'usage: gpusharectl spec'
+}
+
+@test "spec without the program behind it says what is missing" {
+	cp "$bin/gpusharectl" "$dir/gpusharectl"
+	[ ! -e /usr/libexec/gpushare/gpushare-spec ] || skip "gpushare is installed here"
+	run "$dir/gpusharectl" spec "$dir"
+	[ "$status" -eq 1 ]
+	[[ $output == "gpusharectl: gpushare-spec is neither in $dir nor in "* ]]
+}
+
+@test "config check: no file at all is fine" {
+	export GPUSHARE_CONFIG=$dir/none.json
+	ctl config check
+	[[ $output == "$dir/none.json: no such file, so the defaults"* ]]
+	[[ $output == *'"run_dir": "/run/gpushare"'* ]]
+	ctl config check "$dir/none.json"
+	got 1 '' "none.json: No such file"
+}
+
+@test "config check prints what is in force and a line for each vendor" {
+	config '{"cri": "cri-o", "log": {"level": "debug", "file": "/var/log/x"}}'
+	ctl config check
+	got 0 "^$dir/config.json: ok" ''
+	[[ $output == *'"cri": "cri-o"'* ]]
+	[[ $output == *'"file": "/var/log/x"'* ]]
+	local files=(vendors/*.json)
+	[ "$(grep -c ' /.*/vendors/[a-z]*\.json$' <<<"$output")" -eq "${#files[@]}" ]
+}
+
+@test "what config check prints is a configuration" {
+	ctl config check -o json
+	[ "$(json 'd["file"]')" = "$dir/config.json" ]
+	[ "$(json 'd["exists"]')" = True ]
+	local files=(vendors/*.json)
+	[ "$(json 'len(d["vendors"])')" -eq "${#files[@]}" ]
+	json 'json.dumps(d["config"])' >"$dir/again.json"
+	before=$output
+	ctl config check -o json "$dir/again.json"
+	got 0 . ''
+	[ "$(json 'd["config"]')" = "$(output=$before json 'd["config"]')" ]
+}
+
+@test "config check tells a mistake with file, line and column" {
+	printf '{\n "next": 7\n}\n' >"$dir/bad.json"
+	ctl config check "$dir/bad.json"
+	got 1 '' "^gpusharectl: $dir/bad.json:2:10: next "
+	printf '{"nxt": []}\n' >"$dir/bad.json"
+	ctl config check "$dir/bad.json"
+	got 1 '' "bad.json:1:.*nxt"
+	GPUSHARE_CONFIG=$dir/bad.json ctl containers
+	got 1 '' 'bad.json:1:.*nxt'
+	GPUSHARE_CONFIG=$dir/bad.json ctl grant --list
+	got 1 '' 'bad.json:1:.*nxt'
+}
+
+@test "config check tells every wrong vendor file, and shows the right ones" {
+	mkdir "$dir/v"
+	cp vendors/nvidia.json "$dir/v"
+	echo '{"name": "a", "nodes": 7}' >"$dir/v/a.json"
+	echo '{"name": ' >"$dir/v/z.json"
+	config "{\"vendor_dirs\": [\"$dir/v\"]}"
+	ctl config check
+	got 1 'nvidia .*/v/nvidia.json' 'v/a.json:1:.*nodes.*v/z.json'
+	ctl config check -o json
+	got 1 . 'a.json'
+	[ "$(json 'len(d["vendors"])')" -eq 1 ]
+	config '{"vendor_dirs": ["/nonexistent"]}'
+	ctl config check
+	got 1 . 'no vendor catalogue'
+}
+
+@test "config check warns of what would show at the first container" {
+	config '{"next": ["no-such-runtime", "/nope"], "hook": "/nope/hook"}'
+	ctl config check
+	got 0 . 'warning: none of the runtimes.*warning: .*/nope/hook'
+	config '{"next": ["no-such-runtime", "true"]}'
+	ctl config check
+	got 0 . ''
+}
