@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/utf8.h"
 #include "common/xalloc.h"
 
 void gs_buf_free(struct gs_buf *buf)
@@ -64,17 +65,23 @@ void gs_buf_addf(struct gs_buf *buf, const char *fmt, ...)
 
 void gs_buf_add_json(struct gs_buf *buf, const char *s)
 {
+	const char *end = s + strlen(s);
 	const char *run = s;
 
 	gs_buf_addc(buf, '"');
-	for (; *s; s++) {
+	while (s < end) {
 		unsigned char c = (unsigned char)*s;
+		size_t n = gs_utf8_len(s, end);
 
-		if (c >= 0x20 && c != '"' && c != '\\')
+		if (n && c >= 0x20 && c != '"' && c != '\\') {
+			s += n;
 			continue;
+		}
 		gs_buf_add(buf, run, (size_t)(s - run));
-		run = s + 1;
-		if (c == '"' || c == '\\')
+		run = ++s;
+		if (n == 0)
+			gs_buf_adds(buf, "\xef\xbf\xbd");
+		else if (c == '"' || c == '\\')
 			gs_buf_addf(buf, "\\%c", c);
 		else
 			gs_buf_addf(buf, "\\u%04x", c);

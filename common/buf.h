@@ -24,7 +24,8 @@ __attribute__((format(printf, 2, 3))) void gs_buf_addf(struct gs_buf *buf, const
 
 /*
  * Appends @s as a JSON string with its quotes. Control characters, '"' and '\' are escaped as
- * RFC 8259 section 7 asks; every other byte stays as it is.
+ * RFC 8259 section 7 asks; a byte that is no part of UTF-8 becomes U+FFFD, since JSON has no way to
+ * write it; every other byte stays as it is.
  */
 void gs_buf_add_json(struct gs_buf *buf, const char *s);
 

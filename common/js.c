@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/js.h"
+#include "common/utf8.h"
 #include "common/xalloc.h"
 
 /* The parser: no recursion, one bit a level tells whether it is an object. */
@@ -37,40 +38,6 @@ static bool fail(struct parser *ps, const char *what)
 {
 	ps->what = what;
 	return false;
-}
-
-/* Length of the valid UTF-8 sequence at @p (Unicode 15, table 3-7), 0 if there is none. */
-static size_t utf8_len(const unsigned char *p, const unsigned char *end)
-{
-	unsigned char lo = 0x80, hi = 0xbf;
-	size_t n;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		n = 2;
-	else if (p[0] >= 0xe0 && p[0] <= 0xef)
-		n = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	if ((size_t)(end - p) < n)
-		return 0;
-	if (p[0] == 0xe0)
-		lo = 0xa0;
-	else if (p[0] == 0xed)
-		hi = 0x9f;
-	else if (p[0] == 0xf0)
-		lo = 0x90;
-	else if (p[0] == 0xf4)
-		hi = 0x8f;
-	if (p[1] < lo || p[1] > hi)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if (p[i] < 0x80 || p[i] > 0xbf)
-			return 0;
-	return n;
 }
 
 static int hex_digit(char c)
@@ -159,8 +126,7 @@ static bool check_string(struct parser *ps)
 		} else if (c < 0x80) {
 			ps->p++;
 		} else {
-			size_t n = utf8_len((const unsigned char *)ps->p,
-					    (const unsigned char *)ps->end);
+			size_t n = gs_utf8_len(ps->p, ps->end);
 
 			if (n == 0)
 				return fail(ps, "invalid UTF-8 in a string");

@@ -23,6 +23,9 @@ bool policy_is_borrower(const struct gs_grant *grant, const struct source *sourc
 	return false;
 }
 
+/* Not a path: what the entry says can't be told, as a member stands twice or in another case. */
+static const char unclear[] = "?";
+
 /* The entry of @type in linux.namespaces: false where there is none. *ret_path: NULL for a new one. */
 static bool namespace_entry(const struct spec *spec, const char *type, char **ret_path)
 {
@@ -31,14 +34,17 @@ static bool namespace_entry(const struct spec *spec, const char *type, char **re
 
 	*ret_path = NULL;
 	while (js_next_element(&it, &entry)) {
-		if (js_member(entry, "type", &v, NULL) < 0 || !js_string_is(v, type))
-			continue;
-		if (js_member(entry, "path", &v, NULL) == 0)
-			*ret_path = js_string(v);
-		if (*ret_path && !**ret_path) {
-			free(*ret_path);
-			*ret_path = NULL;
+		struct js path;
+
+		if (js_member(entry, "type", &v, NULL) < 0 ||
+		    js_member(entry, "path", &path, NULL) < 0) {
+			*ret_path = gs_strdup(unclear);
+			return true;
 		}
+		if (!js_string_is(v, type))
+			continue;
+		if (!js_absent(path) && !js_string_is(path, ""))
+			*ret_path = js_is(path, JS_STRING) ? js_string(path) : gs_strdup(unclear);
 		return true;
 	}
 	return false;
