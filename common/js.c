@@ -337,22 +337,39 @@ enum js_type js_type(struct js v)
 
 /* From here on the text is known to be well formed: the skips look at structure alone. */
 
-static const char *skip_string(const char *p)
+static const char *skip_string(const char *p, const char *end)
 {
-	for (p++; *p != '"'; p++)
-		if (*p == '\\')
-			p++;
-	return p + 1;
+	for (;;) {
+		const char *quote = memchr(p + 1, '"', (size_t)(end - p - 1));
+		const char *back = quote;
+
+		while (back[-1] == '\\')
+			back--;
+		if ((quote - back) % 2 == 0)
+			return quote + 1;
+		p = quote;
+	}
+}
+
+/* A number, true, false or null: ends where anything else begins. */
+static const char *skip_word(const char *p, const char *end)
+{
+	while (p < end && (is_digit(*p) || (*p >= 'a' && *p <= 'z') || *p == '-' || *p == '+' ||
+			   *p == '.' || *p == 'E'))
+		p++;
+	return p;
 }
 
 static const char *skip_value(const char *p, const char *end)
 {
 	size_t depth = 0;
 
+	if (*p != '"' && *p != '{' && *p != '[')
+		return skip_word(p, end);
 	do {
 		switch (*p) {
 		case '"':
-			p = skip_string(p);
+			p = skip_string(p, end);
 			break;
 		case '{':
 		case '[':
@@ -364,17 +381,8 @@ static const char *skip_value(const char *p, const char *end)
 			depth--;
 			p++;
 			break;
-		case ',':
-		case ':':
-		case ' ':
-		case '\t':
-		case '\n':
-		case '\r':
-			p++;
-			break;
 		default:
-			while (p < end && !strchr(",:]} \t\r\n", *p))
-				p++;
+			p++;
 			break;
 		}
 	} while (depth > 0);
@@ -553,29 +561,41 @@ static bool may_fold(struct js v, const char *key)
 	return c == '\\' || c >= 0x80 || (c | 0x20) == ((unsigned char)key[0] | 0x20);
 }
 
-int js_member(struct js object, const char *key, struct js *ret, struct gs_err *err)
+int js_members(struct js object, const char *const *keys, size_t n, struct js *ret,
+	       struct gs_err *err)
 {
 	struct js_iter it = js_iter(object);
-	struct js found = { NULL, 0 };
 	struct js k, v;
 
-	if (!js_is(object, JS_OBJECT)) {
-		*ret = found;
-		return 0;
-	}
-	while (js_next_member(&it, &k, &v)) {
-		if (js_string_is(k, key)) {
-			if (found.n)
-				return gs_err_set(err, EEXIST, "member \"%s\" stands twice", key);
-			found = v;
-		} else if (may_fold(k, key) && folds_to(k, key)) {
-			return gs_err_set(err, EEXIST,
-					  "member %.*s differs from \"%s\" in case alone", (int)k.n,
-					  k.p, key);
+	memset(ret, 0, n * sizeof(*ret));
+	while (js_is(object, JS_OBJECT) && js_next_member(&it, &k, &v)) {
+		for (size_t i = 0; i < n; i++) {
+			if (!may_fold(k, keys[i]))
+				continue;
+			if (js_string_is(k, keys[i])) {
+				if (ret[i].n)
+					return gs_err_set(err, EEXIST, "member \"%s\" stands twice",
+							  keys[i]);
+				ret[i] = v;
+			} else if (folds_to(k, keys[i])) {
+				return gs_err_set(err, EEXIST,
+						  "member %.*s differs from \"%s\" in case alone",
+						  (int)k.n, k.p, keys[i]);
+			}
 		}
 	}
-	*ret = found;
 	return 0;
+}
+
+int js_member(struct js object, const char *key, struct js *ret, struct gs_err *err)
+{
+	struct js found;
+	int r;
+
+	r = js_members(object, &key, 1, &found, err);
+	if (r == 0)
+		*ret = found;
+	return r;
 }
 
 int js_map_member(struct js object, const char *key, struct js *ret, struct gs_err *err)

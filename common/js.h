@@ -60,6 +60,10 @@ bool js_next_member(struct js_iter *it, struct js *ret_key, struct js *ret_value
  */
 int js_member(struct js object, const char *key, struct js *ret, struct gs_err *err);
 
+/* js_member() for @n keys in one walk; @ret has room for @n, and is undefined on an error. */
+int js_members(struct js object, const char *const *keys, size_t n, struct js *ret,
+	       struct gs_err *err);
+
 /*
  * The member of an object that is a map (annotations, labels): keys are data, so only the very
  * same key stands for it. -EEXIST where it stands twice.

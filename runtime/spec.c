@@ -41,32 +41,35 @@ void spec_free(struct spec *spec)
 	*spec = (struct spec){ 0 };
 }
 
-/* An optional member that must be of @type; null is as good as absent. */
-static int get(struct js obj, const char *key, enum js_type type, struct js *ret,
-	       struct gs_err *err)
+/* Members that an object may have. */
+struct want {
+	const char *key;
+	enum js_type type;
+};
+#define WANT_MAX 8
+
+/* All of them in one walk; null is as good as absent. */
+static int get(struct js obj, const struct want *want, size_t n, struct js *ret, struct gs_err *err)
 {
 	static const char *const names[] = { "",	 "null",     "a boolean", "a number",
 					     "a string", "an array", "an object" };
+	const char *keys[WANT_MAX];
 	int r;
 
-	r = js_member(obj, key, ret, err);
-	if (r < 0)
-		return r;
-	if (!js_absent(*ret) && !js_is(*ret, type))
-		return gs_err_set(err, EINVAL, "\"%s\" is not %s", key, names[type]);
-	return 0;
+	for (size_t i = 0; i < n; i++)
+		keys[i] = want[i].key;
+	r = js_members(obj, keys, n, ret, err);
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (!js_absent(ret[i]) && !js_is(ret[i], want[i].type))
+			r = gs_err_set(err, EINVAL, "\"%s\" is not %s", want[i].key,
+				       names[want[i].type]);
+	return r;
 }
 
-/* A string member; @absent (may be NULL) is what it is worth where it is absent. */
-static int get_string(struct js obj, const char *key, const char *absent, char **ret,
-		      struct gs_err *err)
+/* The value of a string member; @absent (may be NULL) is what it is worth where it is absent. */
+static int take_string(struct js v, const char *key, const char *absent, char **ret,
+		       struct gs_err *err)
 {
-	struct js v;
-	int r;
-
-	r = get(obj, key, JS_STRING, &v, err);
-	if (r < 0)
-		return r;
 	if (js_absent(v)) {
 		if (!absent)
 			return gs_err_set(err, EINVAL, "\"%s\" is missing", key);
@@ -79,14 +82,8 @@ static int get_string(struct js obj, const char *key, const char *absent, char *
 	return 0;
 }
 
-static int get_int(struct js obj, const char *key, int64_t absent, int64_t *ret, struct gs_err *err)
+static int take_int(struct js v, const char *key, int64_t absent, int64_t *ret, struct gs_err *err)
 {
-	struct js v;
-	int r;
-
-	r = get(obj, key, JS_NUMBER, &v, err);
-	if (r < 0)
-		return r;
 	*ret = absent;
 	if (!js_absent(v) && !js_int64(v, ret))
 		return gs_err_set(err, EINVAL, "\"%s\" is not a whole number: %.*s", key,
@@ -96,26 +93,31 @@ static int get_int(struct js obj, const char *key, int64_t absent, int64_t *ret,
 
 static int read_device(struct spec *spec, struct js raw, struct gs_err *err)
 {
+	static const struct want want[] = {
+		{ "path", JS_STRING },
+		{ "type", JS_STRING },
+		{ "major", JS_NUMBER },
+		{ "minor", JS_NUMBER },
+	};
+	struct js v[GS_ARRAY_SIZE(want)];
 	struct spec_device *d;
-	struct js type;
 	int r;
 
 	spec->device = gs_grow(spec->device, spec->n_devices, sizeof(*d));
 	d = &spec->device[spec->n_devices];
 	*d = (struct spec_device){ .raw = raw };
-	r = get_string(raw, "path", NULL, &d->path, err);
+	r = get(raw, want, GS_ARRAY_SIZE(want), v, err);
+	if (r == 0)
+		r = take_string(v[0], "path", NULL, &d->path, err);
 	if (r < 0)
 		return r;
 	spec->n_devices++;
-	r = get(raw, "type", JS_STRING, &type, err);
-	if (r < 0)
-		return r;
-	if (js_absent(type) || type.n != 3 || !strchr("cbup", type.p[1]))
+	if (js_absent(v[1]) || v[1].n != 3 || !strchr("cbup", v[1].p[1]))
 		return gs_err_set(err, EINVAL, "type of %s is none of c, b, u, p", d->path);
-	d->type = type.p[1] == 'u' ? 'c' : type.p[1];
-	r = get_int(raw, "major", 0, &d->major, err);
+	d->type = v[1].p[1] == 'u' ? 'c' : v[1].p[1];
+	r = take_int(v[2], "major", 0, &d->major, err);
 	if (r == 0)
-		r = get_int(raw, "minor", 0, &d->minor, err);
+		r = take_int(v[3], "minor", 0, &d->minor, err);
 	return r;
 }
 
@@ -139,30 +141,29 @@ static int read_access(struct js v, unsigned int *ret, struct gs_err *err)
 
 static int read_rule(struct spec *spec, struct js raw, struct gs_err *err)
 {
+	static const struct want want[] = {
+		{ "allow", JS_BOOL },	{ "type", JS_STRING },	 { "major", JS_NUMBER },
+		{ "minor", JS_NUMBER }, { "access", JS_STRING },
+	};
 	struct spec_rule rule = { .type = 'a', .access = ACCESS_ALL, .raw = raw };
-	struct js v;
+	struct js v[GS_ARRAY_SIZE(want)];
 	int r;
 
-	r = get(raw, "allow", JS_BOOL, &v, err);
+	r = get(raw, want, GS_ARRAY_SIZE(want), v, err);
 	if (r < 0)
 		return r;
-	(void)js_bool(v, &rule.allow); /* absent: false, as in Go */
-	r = get(raw, "type", JS_STRING, &v, err);
-	if (r < 0)
-		return r;
-	if (!js_absent(v) && v.n > 2) {
-		if (v.n != 3 || !strchr("abcup", v.p[1]))
+	(void)js_bool(v[0], &rule.allow); /* absent: false, as in Go */
+	if (!js_absent(v[1]) && v[1].n > 2) {
+		if (v[1].n != 3 || !strchr("abcup", v[1].p[1]))
 			return gs_err_set(err, EINVAL, "type of a device rule is none of a, b, c");
-		rule.type = v.p[1] == 'u' ? 'c' : v.p[1];
+		rule.type = v[1].p[1] == 'u' ? 'c' : v[1].p[1];
 	}
-	r = get_int(raw, "major", RULE_ANY, &rule.major, err);
+	r = take_int(v[2], "major", RULE_ANY, &rule.major, err);
 	if (r == 0)
-		r = get_int(raw, "minor", RULE_ANY, &rule.minor, err);
-	if (r == 0)
-		r = get(raw, "access", JS_STRING, &v, err);
+		r = take_int(v[3], "minor", RULE_ANY, &rule.minor, err);
 	/* crun reads a missing access as all; runc 1.1 refuses it, which is its own affair */
-	if (r == 0 && !js_absent(v) && v.n > 2)
-		r = read_access(v, &rule.access, err);
+	if (r == 0 && !js_absent(v[4]) && v[4].n > 2)
+		r = read_access(v[4], &rule.access, err);
 	if (r < 0)
 		return r;
 	spec->rule = gs_grow(spec->rule, spec->n_rules, sizeof(rule));
@@ -172,29 +173,31 @@ static int read_rule(struct spec *spec, struct js raw, struct gs_err *err)
 
 static int read_mount(struct spec *spec, struct js raw, struct gs_err *err)
 {
+	static const struct want want[] = {
+		{ "destination", JS_STRING },
+		{ "source", JS_STRING },
+		{ "type", JS_STRING },
+		{ "options", JS_ARRAY },
+	};
+	struct js v[GS_ARRAY_SIZE(want)], o;
 	struct spec_mount *m;
-	struct js options, o;
 	struct js_iter it;
 	int r;
 
 	spec->mount = gs_grow(spec->mount, spec->n_mounts, sizeof(*m));
 	m = &spec->mount[spec->n_mounts];
 	*m = (struct spec_mount){ .raw = raw };
-	r = get_string(raw, "destination", NULL, &m->to, err);
+	r = get(raw, want, GS_ARRAY_SIZE(want), v, err);
+	if (r == 0)
+		r = take_string(v[0], "destination", NULL, &m->to, err);
 	if (r < 0)
 		return r;
 	spec->n_mounts++;
-	r = get_string(raw, "source", "", &m->from, err);
+	r = take_string(v[1], "source", "", &m->from, err);
 	if (r < 0)
 		return r;
-	r = get(raw, "type", JS_STRING, &o, err);
-	if (r < 0)
-		return r;
-	m->bind = js_string_is(o, "bind");
-	r = get(raw, "options", JS_ARRAY, &options, err);
-	if (r < 0)
-		return r;
-	it = js_iter(options);
+	m->bind = js_string_is(v[2], "bind");
+	it = js_iter(v[3]);
 	while (js_next_element(&it, &o))
 		if (js_string_is(o, "bind") || js_string_is(o, "rbind"))
 			m->bind = true;
@@ -231,61 +234,80 @@ static int read_each(struct spec *spec, struct js array, const char *where,
 	return 0;
 }
 
+static int read_hook(struct spec *spec, enum spec_stage stage, struct js raw, struct gs_err *err)
+{
+	static const struct want want[] = { { "path", JS_STRING }, { "args", JS_ARRAY } };
+	struct js v[GS_ARRAY_SIZE(want)];
+	struct spec_hook *h;
+	int r;
+
+	spec->hook = gs_grow(spec->hook, spec->n_hooks, sizeof(*h));
+	h = &spec->hook[spec->n_hooks];
+	r = get(raw, want, GS_ARRAY_SIZE(want), v, err);
+	*h = (struct spec_hook){ .stage = stage, .raw = raw, .args = v[1] };
+	if (r == 0)
+		r = take_string(v[0], "path", NULL, &h->path, err);
+	if (r == 0)
+		spec->n_hooks++;
+	return r;
+}
+
 static int read_hooks(struct spec *spec, struct gs_err *err)
 {
-	for (int stage = 0; stage < STAGE_COUNT; stage++) {
-		const char *name = spec_stage_names[stage];
-		struct js_iter it;
+	struct want want[STAGE_COUNT];
+	int r;
+
+	for (int i = 0; i < STAGE_COUNT; i++)
+		want[i] = (struct want){ spec_stage_names[i], JS_ARRAY };
+	r = get(spec->hooks, want, STAGE_COUNT, spec->stages, err);
+	for (int i = 0; i < STAGE_COUNT && r == 0; i++) {
+		struct js_iter it = js_iter(spec->stages[i]);
 		struct js v;
-		int r;
 
-		r = get(spec->hooks, name, JS_ARRAY, &spec->stages[stage], err);
+		while (r == 0 && js_next_element(&it, &v))
+			r = read_hook(spec, (enum spec_stage)i, v, err);
 		if (r < 0)
-			return gs_err_prefix(err, "hooks");
-		it = js_iter(spec->stages[stage]);
-		while (js_next_element(&it, &v)) {
-			struct spec_hook *h;
-
-			spec->hook = gs_grow(spec->hook, spec->n_hooks, sizeof(*h));
-			h = &spec->hook[spec->n_hooks];
-			*h = (struct spec_hook){ .stage = (enum spec_stage)stage, .raw = v };
-			r = get_string(v, "path", NULL, &h->path, err);
-			if (r < 0)
-				return gs_err_prefix(err, "hooks.%s", name);
-			spec->n_hooks++;
-			r = get(v, "args", JS_ARRAY, &h->args, err);
-			if (r < 0)
-				return gs_err_prefix(err, "hooks.%s", name);
-		}
+			return gs_err_prefix(err, "hooks.%s", spec_stage_names[i]);
 	}
-	return 0;
+	return r;
 }
 
 static int read_places(struct spec *spec, struct gs_err *err)
 {
+	static const struct want in_root[] = {
+		{ "process", JS_OBJECT },     { "mounts", JS_ARRAY }, { "hooks", JS_OBJECT },
+		{ "annotations", JS_OBJECT }, { "linux", JS_OBJECT },
+	};
+	static const struct want in_linux[] = {
+		{ "devices", JS_ARRAY },
+		{ "namespaces", JS_ARRAY },
+		{ "resources", JS_OBJECT },
+		{ "cgroupsPath", JS_STRING },
+	};
+	static const struct want in_process[] = { { "env", JS_ARRAY } };
+	static const struct want in_resources[] = { { "devices", JS_ARRAY } };
+	struct js root[GS_ARRAY_SIZE(in_root)], linux_obj[GS_ARRAY_SIZE(in_linux)];
 	int r;
 
-	r = get(spec->root, "process", JS_OBJECT, &spec->process, err);
+	r = get(spec->root, in_root, GS_ARRAY_SIZE(in_root), root, err);
+	if (r < 0)
+		return r;
+	spec->process = root[0];
+	spec->mounts = root[1];
+	spec->hooks = root[2];
+	spec->annotations = root[3];
+	spec->linux_obj = root[4];
+	r = get(spec->process, in_process, 1, &spec->env, err);
 	if (r == 0)
-		r = get(spec->process, "env", JS_ARRAY, &spec->env, err);
+		r = get(spec->linux_obj, in_linux, GS_ARRAY_SIZE(in_linux), linux_obj, err);
+	if (r < 0)
+		return r;
+	spec->devices = linux_obj[0];
+	spec->namespaces = linux_obj[1];
+	spec->resources = linux_obj[2];
+	r = get(spec->resources, in_resources, 1, &spec->rules, err);
 	if (r == 0)
-		r = get(spec->root, "mounts", JS_ARRAY, &spec->mounts, err);
-	if (r == 0)
-		r = get(spec->root, "hooks", JS_OBJECT, &spec->hooks, err);
-	if (r == 0)
-		r = get(spec->root, "annotations", JS_OBJECT, &spec->annotations, err);
-	if (r == 0)
-		r = get(spec->root, "linux", JS_OBJECT, &spec->linux_obj, err);
-	if (r == 0)
-		r = get(spec->linux_obj, "devices", JS_ARRAY, &spec->devices, err);
-	if (r == 0)
-		r = get(spec->linux_obj, "namespaces", JS_ARRAY, &spec->namespaces, err);
-	if (r == 0)
-		r = get(spec->linux_obj, "resources", JS_OBJECT, &spec->resources, err);
-	if (r == 0)
-		r = get(spec->resources, "devices", JS_ARRAY, &spec->rules, err);
-	if (r == 0)
-		r = get_string(spec->linux_obj, "cgroupsPath", "", &spec->cgroups_path, err);
+		r = take_string(linux_obj[3], "cgroupsPath", "", &spec->cgroups_path, err);
 	return r;
 }
 
