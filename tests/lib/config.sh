@@ -30,11 +30,7 @@ gpusharectl() {
 	node_exec "$GS_BIN/gpusharectl" "$@"
 }
 
-# grant_create SOURCE…: prints the name of a new grant for these sources.
-grant_create() {
-	local arguments=() source
-	for source; do
-		arguments+=(--source "$source")
-	done
-	gpusharectl grant create "${arguments[@]}"
+# hook_pid ID: the first process of the container as gpushare-hook saw it.
+hook_pid() {
+	node_exec /bin/cat "/run/gpushare/containers/$1.hook.json" | json - 'd["pid"]'
 }

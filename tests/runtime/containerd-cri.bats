@@ -36,6 +36,10 @@ teardown_file() {
 	story_copy
 }
 
+@test "containerd CRI: a target is a source for others" {
+	story_chain
+}
+
 @test "containerd CRI: the long form names a container of 60 characters" {
 	story_long_form
 }
@@ -58,6 +62,14 @@ teardown_file() {
 
 @test "containerd CRI: a grant lets one pod through, and no other" {
 	story_grant
+}
+
+@test "containerd CRI: a grant for one container brings its card" {
+	story_grant_to
+}
+
+@test "containerd CRI: a forged identity is not believed" {
+	story_forged_identity
 }
 
 @test "containerd CRI: a missing source is named, and a retry works" {

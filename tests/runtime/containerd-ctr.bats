@@ -6,6 +6,7 @@ source "$BATS_TEST_DIRNAME/../lib/lib.sh"
 
 ID=gpushare.k8s.io/identity
 FROM=gpushare.k8s.io/container-devices-from
+GRANT=gpushare.k8s.io/grant
 
 setup_file() {
 	needs containerd ctr containerd-shim-runc-v2 runc busybox || return 0
@@ -76,11 +77,12 @@ ctr_main() {
 	fails_with 'team-b/holder/main' ctr_run dind --annotation "$ID=team-a/dev/dind" \
 		--annotation "$FROM.dind=team-b/holder/main"
 	ctr_remove dind
-	grant=$(grant_create team-b/holder/main)
-	ctr_run dind --annotation "$ID=team-a/dev/dind" --annotation "gpushare.k8s.io/grant=$grant"
+	grant=$(gpusharectl grant --source team-b/holder/main)
+	ctr_run dind --annotation "$ID=team-a/dev/dind" \
+		--annotation "$FROM.dind=team-b/holder/main" --annotation "$GRANT=$grant"
 	open_in "$(ctr_probe dind /dev/nvidia1)" /dev/nvidia1
 	fails_with 'grant' ctr_run thief --annotation "$ID=team-a/dev/dind" \
-		--annotation "gpushare.k8s.io/grant=$grant"
+		--annotation "$FROM.dind=team-b/holder/main" --annotation "$GRANT=$grant"
 }
 
 @test "ctr: with a CRI on the node the identity annotation is not believed" {

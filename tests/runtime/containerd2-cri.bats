@@ -22,10 +22,12 @@ setup_file() {
 
 setup() {
 	skip_if_lacking
+	config_write
 }
 
 teardown() {
 	pods_remove
+	ctr_remove main dind
 }
 
 teardown_file() {
@@ -38,6 +40,10 @@ teardown_file() {
 
 @test "containerd 2: a target opens its source's card and no other, in silence" {
 	story_copy
+}
+
+@test "containerd 2: a target is a source for others" {
+	story_chain
 }
 
 @test "containerd 2: the long form names a container of 60 characters" {
@@ -62,6 +68,14 @@ teardown_file() {
 
 @test "containerd 2: a grant lets one pod through, and no other" {
 	story_grant
+}
+
+@test "containerd 2: a grant for one container brings its card" {
+	story_grant_to
+}
+
+@test "containerd 2: a forged identity is not believed" {
+	story_forged_identity
 }
 
 @test "containerd 2: a missing source is named, and a retry works" {
@@ -111,6 +125,15 @@ teardown_file() {
 	equals "$(container_exec "$POD" dind /bin/cat /usr/lib/libcuda.so.1 | tr -d '\n')" cuda
 	# The vendor's hook ran for both.
 	equals "$(wc -l <"$NODE_DIR/cdi/hook.log")" 2
+}
+
+@test "containerd 2: ctr, with identities by annotation" {
+	local id=gpushare.k8s.io/identity
+	config_write 'cri="none"'
+	ctr_run main --annotation "$id=team-a/dev/main" --device /dev/nvidia0
+	ctr_run dind --annotation "$id=team-a/dev/dind" --annotation "$FROM.dind=_/_/main"
+	open_in "$(ctr_probe dind /dev/nvidia0)" /dev/nvidia0
+	absent_in "$(ctr_probe dind /dev/nvidia1)" /dev/nvidia1
 }
 
 # A CDI spec as NVIDIA's generator writes them where a container has the driver, with a library and

@@ -35,6 +35,17 @@ story_copy() {
 	# Nothing of ours in what the containers wrote.
 	equals "$(container_logs "$POD" main 2>&1)" ""
 	equals "$(container_logs "$POD" dind 2>&1)" ""
+	# A holder is only recorded.
+	lacks "$(container_spec "$POD" main)" gpushare-hook
+}
+
+# A target is a source for others, with what it received.
+story_chain() {
+	pod_run "$POD" --annotation "$FROM.dind=_/_/main" --annotation "$FROM.third=_/_/dind"
+	container_run "$POD" main --device /dev/nvidia0
+	container_run "$POD" dind
+	container_run "$POD" third
+	open_in "$(container_probe "$POD" third /dev/nvidia0)" /dev/nvidia0
 }
 
 # The long form reaches names that an annotation's key is too short for.
@@ -100,29 +111,70 @@ story_cross_pod_refused() {
 	matches "$said" 'grant'
 }
 
+# The grant is one pod's, by its first use: made for whoever needs it.
 story_grant() {
-	local grant
+	local grant annotations
 	pod_run team-b/holder
 	container_run team-b/holder main --device /dev/nvidia1
-	grant=$(grant_create team-b/holder/main)
+	grant=$(gpusharectl grant --source team-b/holder/main)
+	annotations=(--annotation "$FROM.worker=team-b/holder/main"
+		--annotation "gpushare.k8s.io/grant=$grant")
 
-	pod_run "$POD"
-	container_run "$POD" worker --annotation "gpushare.k8s.io/grant=$grant"
+	pod_run "$POD" "${annotations[@]}"
+	container_run "$POD" bystander
+	container_run "$POD" worker
 	open_in "$(container_probe "$POD" worker /dev/nvidia1)" /dev/nvidia1
-	# The pod's own second try (a restarted container) is the same one.
+	absent_in "$(container_probe "$POD" bystander /dev/nvidia1)" /dev/nvidia1
+	# The container that is restarted is the same one.
 	container_remove "$POD" worker
-	container_run "$POD" worker --attempt 1 --annotation "gpushare.k8s.io/grant=$grant"
+	container_run "$POD" worker --attempt 1
 	open_in "$(container_probe "$POD" worker /dev/nvidia1)" /dev/nvidia1
 
 	# A thief who learnt the name has nothing of it, and is not told who has it.
-	pod_run team-c/thief
-	container_create team-c/thief worker --annotation "gpushare.k8s.io/grant=$grant"
+	pod_run team-c/thief "${annotations[@]}"
+	container_create team-c/thief worker
 	fails_with 'grant' container_start team-c/thief worker
 	lacks "$said" "$grant|$POD"
+	pod_remove team-c/thief
 	# A name that was never given.
-	container_create team-c/thief guess \
+	pod_run team-c/thief --annotation "$FROM.worker=team-b/holder/main" \
 		--annotation gpushare.k8s.io/grant=00000000000000000000000000000000
-	fails_with 'grant' container_start team-c/thief guess
+	container_create team-c/thief worker
+	fails_with 'grant' container_start team-c/thief worker
+
+	# Taken back: what runs goes on, what starts does not.
+	gpusharectl grant --revoke "$grant"
+	open_in "$(container_probe "$POD" worker /dev/nvidia1)" /dev/nvidia1
+	container_remove "$POD" worker
+	container_create "$POD" worker --attempt 2
+	fails_with 'revoked' container_start "$POD" worker
+}
+
+# Made for one container, by name, a grant is a request as well. It comes as a device plugin's does,
+# as the container's annotation.
+story_grant_to() {
+	local grant
+	pod_run team-b/holder
+	container_run team-b/holder main --device /dev/nvidia1
+	grant=$(gpusharectl grant --source team-b/holder/main --to "$POD/worker")
+	pod_run team-c/thief
+	container_create team-c/thief worker --annotation "gpushare.k8s.io/grant=$grant" \
+		--annotation "$FROM.worker=team-b/holder/main"
+	fails_with 'for another container' container_start team-c/thief worker
+	pod_run "$POD"
+	container_run "$POD" worker --annotation "gpushare.k8s.io/grant=$grant"
+	open_in "$(container_probe "$POD" worker /dev/nvidia1)" /dev/nvidia1
+}
+
+# Who one is tells the CRI; an author may write what he likes.
+story_forged_identity() {
+	pod_dev
+	pod_run team-c/thief --annotation gpushare.k8s.io/identity=team-a/dev/dind \
+		--annotation io.kubernetes.cri.sandbox-namespace=team-a \
+		--annotation "$FROM.worker=_/_/main"
+	container_create team-c/thief worker --annotation gpushare.k8s.io/identity=team-a/dev/dind \
+		--annotation io.kubernetes.cri.sandbox-name=dev
+	fails_with 'team-c/thief/main' container_start team-c/thief worker
 }
 
 story_retry() {
@@ -148,7 +200,10 @@ story_malformed() {
 # A StatefulSet's pod comes back under its name while the dead one's traces are still there.
 story_restarted_source() {
 	pod_dev
-	container_remove "$POD" main
+	cri stop --timeout 0 "$(container_id "$POD" main)" >/dev/null
+	container_create "$POD" dind
+	fails_with 'team-a/dev/main' container_start "$POD" dind
+	container_remove "$POD" dind
 	container_run "$POD" main --attempt 1 --device /dev/nvidia1
 	container_run "$POD" dind
 	open_in "$(container_probe "$POD" dind /dev/nvidia1)" /dev/nvidia1
@@ -202,10 +257,13 @@ story_cpu_and_memory() {
 }
 
 story_registry() {
+	local id
 	pod_dev
 	container_run "$POD" dind
 	matches "$(gpusharectl containers)" "$POD/main"
 	matches "$(gpusharectl containers)" "$POD/dind"
+	id=$(container_id "$POD" dind)
+	equals "$(hook_pid "$id")" "$(cri inspect "$id" | json - 'd["info"]["pid"]')"
 	pod_remove "$POD"
 	lacks "$(gpusharectl containers)" "$POD"
 }

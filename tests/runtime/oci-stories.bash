@@ -220,6 +220,7 @@ story_registry() {
 	oci_main
 	oci_dind
 	matches "$(gpusharectl containers)" 'team-a/dev/dind'
+	equals "$(hook_pid dind)" "$(<"$NODE_DIR/bundles/dind/init.pid")"
 	oci_remove main dind
 	oci_main
 	lacks "$(gpusharectl containers)" 'team-a/dev/dind'

@@ -111,9 +111,12 @@ target_opens_its_sources_card() {
 }
 
 @test "podman: records go with their containers" {
+	local id
 	podman_main
 	podman_dind
 	matches "$(gpusharectl containers)" 'team-a/dev/dind'
+	id=$(podman_ inspect --format '{{.Id}}' dind)
+	equals "$(hook_pid "$id")" "$(podman_ inspect --format '{{.State.Pid}}' dind)"
 	podman_ rm --force --time 0 dind >/dev/null
 	podman_ rm --force --time 0 main >/dev/null
 	podman_main
