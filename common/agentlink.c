@@ -116,7 +116,7 @@ static int open_agent(const char *run_dir, uint64_t deadline_ms, struct gs_err *
 		return r;
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return no_agent(err, path, "the path is too long for a socket");
-	(void)strcpy(addr.sun_path, path);
+	(void)memcpy(addr.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return gs_err_errno(err, errno, "socket");

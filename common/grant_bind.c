@@ -62,6 +62,12 @@ static bool same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+static bool is_users(const struct binding *b, const struct gs_grant_user *user)
+{
+	return same(b->pod_uid, user->pod_uid) && same(b->container, user->container) &&
+	       same(b->container_id, user->pod_uid ? NULL : user->container_id);
+}
+
 /* Compares the binding that stands in the file. -ENOENT: there is none. */
 static int check(int dir, const char *name, const struct gs_grant_user *user, struct gs_err *err)
 {
@@ -74,8 +80,7 @@ static int check(int dir, const char *name, const struct gs_grant_user *user, st
 		return r;
 	where = gs_asprintf("%s: its binding", grant_label(name).s);
 	r = parse(where, text, len, &b, err);
-	if (r == 0 && !(same(b.pod_uid, user->pod_uid) && same(b.container, user->container) &&
-			same(b.container_id, user->pod_uid ? NULL : user->container_id)))
+	if (r == 0 && !is_users(&b, user))
 		r = gs_err_set(err, EACCES, "%s is bound to another container",
 			       grant_label(name).s);
 	binding_free(&b);
@@ -118,8 +123,10 @@ static int make(int dir, const char *name, const struct gs_grant_user *user, str
 	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return gs_err_set(err, ENOENT, "no such %s", grant_label(name).s);
 	format(user, &text);
-	/* A name that is no UTF-8 would bind the grant to nobody. */
 	r = parse(where, text.data, text.len, &b, err);
+	/* What is no UTF-8 is changed by writing it, and would bind the grant to somebody else. */
+	if (r == 0 && !is_users(&b, user))
+		r = gs_err_set(err, EINVAL, "%s: its user's name is not UTF-8", where);
 	binding_free(&b);
 	if (r < 0)
 		return r;

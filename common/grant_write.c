@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/grant_dir.h"
+#include "common/utf8.h"
 #include "common/xalloc.h"
 #include "gpushare/grant.h"
 
@@ -33,6 +34,10 @@ static int format(const char *name, const struct gs_grant *grant, struct gs_buf 
 {
 	cleanup_grant struct gs_grant back = { 0 };
 
+	for (size_t i = 0; i < grant->cards.n; i++)
+		if (!gs_utf8_valid(grant->cards.v[i]))
+			return gs_err_set(err, EINVAL, "%s: a card's name is not UTF-8",
+					  grant_label(name).s);
 	grant_format(grant, out);
 	if (out->len > GRANT_FILE_MAX)
 		return gs_err_set(err, EINVAL, "%s would be larger than %d bytes",

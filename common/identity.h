@@ -30,7 +30,10 @@ void gs_identity_free(struct gs_identity *id);
 int gs_identity_parse(const char *text, size_t len, const struct gs_identity *here,
 		      struct gs_identity *ret, struct gs_err *err);
 
+/* The same three names, or both unset. */
 bool gs_identity_equal(const struct gs_identity *a, const struct gs_identity *b);
+
+/* Is there a name at all? */
 static inline bool gs_identity_is_set(const struct gs_identity *id)
 {
 	return id->ns != NULL;

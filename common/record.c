@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/js.h"
 #include "common/record.h"
+#include "common/utf8.h"
 #include "common/xalloc.h"
 #include "gpushare/registry.h"
 
@@ -160,13 +161,33 @@ static int format(const struct gs_record *record, struct gs_buf *out, struct gs_
 	return r;
 }
 
-/* What was written must be readable: a path that is no UTF-8 shows here, not at the next reader. */
-static int check(const struct gs_buf *out, struct gs_err *err)
+/* A path that is no UTF-8 would be another path when it is read back. */
+static int check_strs(const struct member *members, size_t n, const void *base, struct gs_err *err)
 {
-	struct js v;
-	int r = js_parse(out->data, out->len, &v, err);
+	for (size_t i = 0; i < n; i++) {
+		const char *s = *(char *const *)((const char *)base + members[i].offset);
 
-	return r < 0 ? gs_err_prefix(err, "the record would be unreadable") : 0;
+		if (!s && members[i].required)
+			return gs_err_set(err, EINVAL, "%s is missing", members[i].key);
+		if (s && !gs_utf8_valid(s))
+			return gs_err_set(err, EINVAL, "%s is not UTF-8", members[i].key);
+	}
+	return 0;
+}
+
+/* Could the record be read back? */
+static int check(const struct gs_record *record, struct gs_err *err)
+{
+	int r = check_strs(record_strs, GS_ARRAY_SIZE(record_strs), record, err);
+
+	if (r == 0 && gs_identity_is_set(&record->identity))
+		r = check_strs(identity_strs, GS_ARRAY_SIZE(identity_strs), &record->identity, err);
+	if (r == 0 && !record->spec)
+		r = gs_err_set(err, EINVAL, "spec is missing");
+	for (size_t i = 0; r == 0 && i < record->sources.n; i++)
+		if (!gs_id_valid(record->sources.v[i]))
+			r = gs_err_set(err, EINVAL, "sources holds no container id");
+	return r;
 }
 
 int gs_record_format(const struct gs_record *record, struct gs_buf *out, struct gs_err *err)
@@ -176,12 +197,9 @@ int gs_record_format(const struct gs_record *record, struct gs_buf *out, struct 
 
 	if (!record->id || !gs_id_valid(record->id))
 		return gs_err_set(err, EINVAL, "the record has no usable container id");
-	if (!record->bundle || !record->spec)
-		return gs_err_set(err, EINVAL, "the record of %s has no %s", record->id,
-				  record->bundle ? "spec" : "bundle");
-	r = format(record, &text, err);
+	r = check(record, err);
 	if (r == 0)
-		r = check(&text, err);
+		r = format(record, &text, err);
 	if (r < 0)
 		return gs_err_prefix(err, "the record of %s", record->id);
 	gs_buf_add(out, text.data, text.len);
@@ -191,22 +209,17 @@ int gs_record_format(const struct gs_record *record, struct gs_buf *out, struct 
 int gs_hook_record_format(const char *id, const struct gs_hook_record *hook, struct gs_buf *out,
 			  struct gs_err *err)
 {
-	cleanup_buf struct gs_buf text = { 0 };
-	int r;
-
 	if (!gs_id_valid(id))
 		return gs_err_set(err, EINVAL, "the hook's record has no usable container id");
-	gs_buf_addf(&text, "{\"v\":%d", GS_REGISTRY_VERSION);
-	add_str(&text, "id", id);
-	add_uint(&text, "pid", (uint64_t)hook->pid);
-	add_uint(&text, "start_ticks", hook->start_ticks);
-	add_uint(&text, "pid_ns", hook->pid_ns);
-	add_str(&text, "cgroup", hook->cgroup);
-	gs_buf_adds(&text, "}\n");
-	r = check(&text, err);
-	if (r < 0)
-		return gs_err_prefix(err, "the hook's record of %s", id);
-	gs_buf_add(out, text.data, text.len);
+	if (hook->cgroup && !gs_utf8_valid(hook->cgroup))
+		return gs_err_set(err, EINVAL, "the hook's record of %s: cgroup is not UTF-8", id);
+	gs_buf_addf(out, "{\"v\":%d", GS_REGISTRY_VERSION);
+	add_str(out, "id", id);
+	add_uint(out, "pid", (uint64_t)hook->pid);
+	add_uint(out, "start_ticks", hook->start_ticks);
+	add_uint(out, "pid_ns", hook->pid_ns);
+	add_str(out, "cgroup", hook->cgroup);
+	gs_buf_adds(out, "}\n");
 	return 0;
 }
 
@@ -366,7 +379,7 @@ static int begin(struct source *src, const char *name, const char *id, const cha
 /* The members that are objects or of a type of their own. */
 static int parse_rest(const struct source *src, struct gs_record *record)
 {
-	struct js annotations, spec, shared;
+	struct js annotations = { 0 }, spec = { 0 }, shared = { 0 };
 	int r = get_object(src, "annotations", false, &annotations);
 
 	if (r == 0)

@@ -22,17 +22,17 @@ struct gs_record {
 	char *id, *bundle, *pid_file;
 	struct gs_identity identity;
 	char *sandbox_id, *pod_uid;
-	char *annotations;	 /* JSON object text: ours only */
+	char *annotations; /* JSON object text: ours only */
 	enum gs_role role;
-	char *next;		 /* path of the next runtime */
-	char *cgroups_path;	 /* the spec's linux.cgroupsPath */
+	char *next; /* path of the next runtime */
+	char *cgroups_path; /* the spec's linux.cgroupsPath */
 	char *boot_id;
-	uint64_t start_ticks;	 /* when the record was made */
-	uint64_t deadline_ms;	 /* CLOCK_BOOTTIME; 0: none */
+	uint64_t start_ticks; /* when the record was made */
+	uint64_t deadline_ms; /* CLOCK_BOOTTIME; 0: none */
 	char *grant;
-	struct gs_strv sources;	 /* ids of the containers it received from */
-	bool shared_pid;	 /* its spec joins another's PID namespace */
-	char *spec;		 /* vendor slice as JSON text in the shape of config.json */
+	struct gs_strv sources; /* ids of the containers it received from */
+	bool shared_pid; /* its spec joins another's PID namespace */
+	char *spec; /* vendor slice as JSON text in the shape of config.json */
 	size_t spec_len;
 };
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Valid UTF-8, by table 3-7 of the Unicode standard. */
+#include <string.h>
+
 #include "common/utf8.h"
 
 size_t gs_utf8_len(const char *text, const char *text_end)
@@ -35,4 +37,18 @@ size_t gs_utf8_len(const char *text, const char *text_end)
 		if (p[i] < 0x80 || p[i] > 0xbf)
 			return 0;
 	return n;
+}
+
+bool gs_utf8_valid(const char *s)
+{
+	const char *end = s + strlen(s);
+
+	while (s < end) {
+		size_t n = gs_utf8_len(s, end);
+
+		if (n == 0)
+			return false;
+		s += n;
+	}
+	return true;
 }

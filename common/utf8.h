@@ -3,6 +3,7 @@
 #ifndef GPUSHARE_COMMON_UTF8_H
 #define GPUSHARE_COMMON_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -10,5 +11,8 @@
  * none (overlong, a surrogate, cut off). The Unicode Standard, table 3-7.
  */
 size_t gs_utf8_len(const char *text, const char *text_end);
+
+/* Is the whole string UTF-8? */
+bool gs_utf8_valid(const char *s);
 
 #endif

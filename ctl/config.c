@@ -191,9 +191,9 @@ const struct ctl_verb ctl_config = {
 	.summary = "check the configuration and the vendor catalogue",
 	.help = "usage: gpusharectl config check [-o json] [FILE]\n"
 		"\n"
-		"Reads the configuration - FILE, else $GPUSHARE_CONFIG, else the system's - and the\n"
-		"vendor catalogue that it names. Prints what is in force, defaults included, and one\n"
-		"line for each vendor; and what is wrong, with file, line and column.\n"
+		"Reads the configuration - FILE, else $GPUSHARE_CONFIG, else the system's - and\n"
+		"the vendor catalogue that it names. Prints what is in force, defaults included,\n"
+		"and one line for each vendor; and what is wrong, with file, line and column.\n"
 		"\n"
 		"  -o json  one JSON object instead\n"
 		"\n"

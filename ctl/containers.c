@@ -266,6 +266,6 @@ const struct ctl_verb ctl_containers = {
 		"  -o wide    whole ids and paths, the grant, the pod's UID, the bundle\n"
 		"  -o json    JSON instead\n"
 		"\n"
-		"Example: gpusharectl containers -o json | jq -r '.[] | select(.role==\"target\").pod'\n",
+		"Example: gpusharectl containers -o json | jq '.[] | select(.role==\"target\")'\n",
 	.run = run,
 };

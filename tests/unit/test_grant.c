@@ -152,7 +152,8 @@ static void malformed_grants(void **state)
 		  "sources" },
 		{ "{\"v\":1,\"kind\":\"share\",\"state\":\"active\",\"sources\":[\"_/_/c\"]}",
 		  "no meaning" },
-		{ "{\"v\":1,\"kind\":\"share\",\"state\":\"active\",\"sources\":[\"n/p/c\",\"../x/c\"]}",
+		{ "{\"v\":1,\"kind\":\"share\",\"state\":\"active\",\"sources\":[\"n/p/c\","
+		  "\"../x/c\"]}",
 		  "namespace" },
 		{ "{\"v\":1,\"kind\":\"share\",\"state\":\"active\",\"sources\":\"n/p/c\"}",
 		  "sources must be" },

@@ -215,6 +215,7 @@ static void next_runtime(void **state)
 static void refuses_what_could_not_be_read(void **state)
 {
 	struct gs_record in = record_of("c1", "p");
+	struct gs_hook_record hook = { .pid = 1, .cgroup = (char[]){ "/\xff" } };
 	struct gs_err err = { 0 };
 
 	in.spec = NULL;
@@ -235,6 +236,18 @@ static void refuses_what_could_not_be_read(void **state)
 	assert_non_null(strstr(err.msg, "bundle"));
 	in.bundle = (char[]){ "/b\xff" };
 	assert_int_equal(gs_registry_write(*state, &in, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "bundle is not UTF-8"));
+	in = record_of("c1", "\xc0\x80");
+	assert_int_equal(gs_registry_write(*state, &in, &err), -EINVAL);
+	in = record_of("c1", NULL);
+	assert_int_equal(gs_registry_write(*state, &in, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "pod is missing"));
+	in = record_of("c1", "p");
+	in.sources = (struct gs_strv){ &in.bundle, 1 };
+	assert_int_equal(gs_registry_write(*state, &in, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "sources"));
+	assert_int_equal(gs_registry_write_hook(*state, "c1", &hook, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "cgroup"));
 	/* Nothing was made. */
 	assert_int_equal(tmpdir_count(*state, "."), 0);
 }
