@@ -19,34 +19,79 @@
 #define PROCS_MAX (4 * 1024 * 1024)
 #define DEPTH_MAX 16
 
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* Folders of /sys/fs/cgroup that are hierarchies on v1 and hybrid, and no cgroup's name on v2. */
+static bool is_hierarchy(const char *name, size_t len)
+{
+	static const char *const names[] = { "blkio",	"cpu",	   "cpuacct",  "cpuset",
+					     "devices", "freezer", "hugetlb",  "memory",
+					     "misc",	"net_cls", "net_prio", "perf_event",
+					     "pids",	"rdma",	   "systemd",  "unified" };
+	const char *comma = memchr(name, ',', len); /* cpu,cpuacct */
+
+	if (comma)
+		len = (size_t)(comma - name);
+	for (size_t i = 0; i < GS_ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == len && memcmp(name, names[i], len) == 0)
+			return true;
+	return false;
+}
+
+/* The part of @path that names the cgroup: behind the mount, and behind the hierarchy on v1. */
+static const char *inner_path(const char *path)
+{
+	const char *slash;
+
+	path += strlen(CGROUP_ROOT) - 1;
+	slash = strchr(path + 1, '/');
+	return slash && is_hierarchy(path + 1, (size_t)(slash - path - 1)) ? slash : path;
+}
+
+/* Are we in it, and with us whoever called us? */
+static bool holds_us(const char *inner)
+{
+	cleanup_free char *own = NULL;
+	size_t n = strlen(inner);
+
+	return gs_proc_cgroup(getpid(), &own, NULL) == 0 && strncmp(own, inner, n) == 0 &&
+	       (own[n] == '/' || own[n] == '\0');
+}
+
 /*
- * A mistake here kills a node: never the root or a hierarchy's (one part), never what holds pods
- * of more than one owner (kubepods, its QoS classes, a slice of the system).
+ * A mistake here kills a node: never the root of a hierarchy nor what stands right below it, never
+ * what holds pods of more than one owner (kubepods, its QoS classes, slices of the system), never
+ * what holds ourselves.
  */
 static bool may_kill(const char *path)
 {
-	static const char *const never[] = { "kubepods",
-					     "kubepods.slice",
-					     "burstable",
-					     "besteffort",
-					     "kubepods-burstable.slice",
-					     "kubepods-besteffort.slice",
-					     "system.slice",
-					     "user.slice",
-					     "init.scope" };
-	const char *last;
+	static const char *const never[] = { "kubepods",	 "burstable",
+					     "besteffort",	 "kubepods.slice",
+					     "-burstable.slice", "-besteffort.slice",
+					     "system.slice",	 "user.slice",
+					     "machine.slice",	 "init.scope" };
+	const char *inner, *last;
 
-	if (strncmp(path, CGROUP_ROOT, strlen(CGROUP_ROOT)) != 0 || strstr(path, "/../") ||
-	    strstr(path, "//") || strstr(path, "/./"))
+	if (strncmp(path, CGROUP_ROOT, strlen(CGROUP_ROOT)) != 0 || strstr(path, "//") ||
+	    strstr(path, "/./") || strstr(path, "/../") || ends_with(path, "/") ||
+	    ends_with(path, "/.") || ends_with(path, "/.."))
 		return false;
-	path += strlen(CGROUP_ROOT);
-	last = strrchr(path, '/');
-	if (!last || !last[1] || strcmp(last, "/..") == 0 || strcmp(last, "/.") == 0)
+	inner = inner_path(path);
+	last = strrchr(inner, '/');
+	if (last == inner)
 		return false;
-	for (size_t i = 0; i < GS_ARRAY_SIZE(never); i++)
-		if (strcmp(last + 1, never[i]) == 0)
+	for (size_t i = 0; i < GS_ARRAY_SIZE(never); i++) {
+		bool ending = never[i][0] == '-' || strchr(never[i], '.');
+
+		if (strcmp(last + 1, never[i]) == 0 || (ending && ends_with(last, never[i])))
 			return false;
-	return true;
+	}
+	return !holds_us(inner);
 }
 
 static bool write_control(int dir, const char *name, const char *value)

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "common/glob.h"
 #include "common/xalloc.h"
 #include "runtime/fence.h"
 
@@ -74,7 +74,7 @@ static bool is_vendor_chrdev(const struct gs_catalogue *cat, const char *name)
 {
 	for (size_t i = 0; i < cat->n; i++)
 		for (size_t j = 0; j < cat->v[i].chrdevs.n; j++)
-			if (fnmatch(cat->v[i].chrdevs.v[j], name, 0) == 0)
+			if (gs_glob_match_across(cat->v[i].chrdevs.v[j], name))
 				return true;
 	return false;
 }

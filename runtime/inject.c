@@ -162,6 +162,21 @@ static int merge_device(struct merge *m, const struct source *src, const struct 
 	return 0;
 }
 
+/*
+ * /dev/shm as every runtime gives it to every container: a tmpfs, or the pod's own shm folder. It
+ * gives way to a vendor's (NVIDIA's MPS has clients and server meet there); a volume that the
+ * pod's author put there does not.
+ */
+static bool is_default_shm(const struct spec_mount *mount)
+{
+	size_t n = strlen(mount->from);
+
+	if (strcmp(mount->to, "/dev/shm") != 0)
+		return false;
+	return !mount->bind || (n > 4 && strcmp(mount->from + n - 4, "/shm") == 0 &&
+				!strstr(mount->from, "/volumes/"));
+}
+
 static int merge_mount(struct merge *m, const struct source *src, const struct slice_item *item,
 		       struct gs_err *err)
 {
@@ -171,6 +186,11 @@ static int merge_mount(struct merge *m, const struct source *src, const struct s
 
 	for (size_t i = 0; i < m->target->n_mounts && !from; i++) {
 		if (strcmp(m->target->mount[i].to, mount->to) == 0) {
+			if (is_default_shm(&m->target->mount[i]) &&
+			    strcmp(m->target->mount[i].from, mount->from) != 0) {
+				js_array_drop(&m->rw->mounts, i);
+				continue;
+			}
 			from = m->target->mount[i].from;
 			whose = "the container's own spec";
 		}

@@ -91,6 +91,16 @@ static int take_int(struct js v, const char *key, int64_t absent, int64_t *ret, 
 	return 0;
 }
 
+/* The string's only letter if it is in @letters, 'u' read as 'c', its other name; else 0. */
+static char one_letter(struct js v, const char *letters)
+{
+	cleanup_free char *s = js_string(v);
+
+	if (!s || !s[0] || s[1] || !strchr(letters, s[0]))
+		return 0;
+	return s[0] == 'u' ? 'c' : s[0];
+}
+
 static int read_device(struct spec *spec, struct js raw, struct gs_err *err)
 {
 	static const struct want want[] = {
@@ -112,30 +122,32 @@ static int read_device(struct spec *spec, struct js raw, struct gs_err *err)
 	if (r < 0)
 		return r;
 	spec->n_devices++;
-	if (js_absent(v[1]) || v[1].n != 3 || !strchr("cbup", v[1].p[1]))
+	d->type = one_letter(v[1], "cbup");
+	if (!d->type)
 		return gs_err_set(err, EINVAL, "type of %s is none of c, b, u, p", d->path);
-	d->type = v[1].p[1] == 'u' ? 'c' : v[1].p[1];
 	r = take_int(v[2], "major", 0, &d->major, err);
 	if (r == 0)
 		r = take_int(v[3], "minor", 0, &d->minor, err);
 	return r;
 }
 
-static int read_access(struct js v, unsigned int *ret, struct gs_err *err)
+/* Absent or empty: all. crun reads it so; runc 1.1 refuses it, which is its own affair. */
+static int take_access(struct js v, unsigned int *ret, struct gs_err *err)
 {
+	cleanup_free char *s = js_string(v);
 	unsigned int access = 0;
 
-	for (size_t i = 1; i + 1 < v.n; i++) {
-		if (v.p[i] == 'r')
+	for (const char *p = s ? s : ""; *p; p++) {
+		if (*p == 'r')
 			access |= ACCESS_R;
-		else if (v.p[i] == 'w')
+		else if (*p == 'w')
 			access |= ACCESS_W;
-		else if (v.p[i] == 'm')
+		else if (*p == 'm')
 			access |= ACCESS_M;
 		else
 			return gs_err_set(err, EINVAL, "access holds other letters than r, w, m");
 	}
-	*ret = access;
+	*ret = access ? access : ACCESS_ALL;
 	return 0;
 }
 
@@ -153,17 +165,15 @@ static int read_rule(struct spec *spec, struct js raw, struct gs_err *err)
 	if (r < 0)
 		return r;
 	(void)js_bool(v[0], &rule.allow); /* absent: false, as in Go */
-	if (!js_absent(v[1]) && v[1].n > 2) {
-		if (v[1].n != 3 || !strchr("abcup", v[1].p[1]))
-			return gs_err_set(err, EINVAL, "type of a device rule is none of a, b, c");
-		rule.type = v[1].p[1] == 'u' ? 'c' : v[1].p[1];
-	}
+	if (!js_absent(v[1]) && !js_string_is(v[1], ""))
+		rule.type = one_letter(v[1], "abcup");
+	if (!rule.type)
+		return gs_err_set(err, EINVAL, "type of a device rule is none of a, b, c");
 	r = take_int(v[2], "major", RULE_ANY, &rule.major, err);
 	if (r == 0)
 		r = take_int(v[3], "minor", RULE_ANY, &rule.minor, err);
-	/* crun reads a missing access as all; runc 1.1 refuses it, which is its own affair */
-	if (r == 0 && !js_absent(v[4]) && v[4].n > 2)
-		r = read_access(v[4], &rule.access, err);
+	if (r == 0)
+		r = take_access(v[4], &rule.access, err);
 	if (r < 0)
 		return r;
 	spec->rule = gs_grow(spec->rule, spec->n_rules, sizeof(rule));
