@@ -4,7 +4,7 @@
  * which nothing of ours does. The list is "calls" in the folder of the program, one line for each
  * thing, bytes as hex:
  *
- *	exe HEX, arg HEX (each argument, argv[0] first), env HEX, fd NUMBER HEX (what it leads to), end
+ *	exe HEX, arg HEX (each argument, argv[0] first), env HEX, fd NUMBER HEX (its target), end
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -45,19 +45,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fakenode  # noqa: E402
 import fencing  # noqa: E402
 import jsontext  # noqa: E402
+import refusal  # noqa: E402
+from refusal import State  # noqa: E402
+from tap import Failed, need  # noqa: E402
 
 CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases")
 LOGS = os.path.join(fakenode.TOP, "build/test-logs/golden")
 TARGET = "target"
-
-
-class Failed(Exception):
-    pass
-
-
-def need(true, *words):
-    if not true:
-        raise Failed(" ".join(str(w) for w in words))
 
 
 class Case:
@@ -195,7 +189,7 @@ class Case:
         after = State(self.node)
         need(not after.temporary, "a temporary file is left:", after.temporary)
         if self.has("error"):
-            self.expect_error(result, before, after)
+            self.expect_error(result, before)
         else:
             self.expect_started(result, before, after)
             if dry is not None:
@@ -247,28 +241,14 @@ class Case:
             raise Failed("the second run changed\n" + diff(after.text, again.text))
         need(again.place == after.place, "the second run wrote config.json anew")
 
-    def expect_error(self, result, before, after):
-        message = self.place(fakenode.read(self.path("error")).decode().strip())
-        need(result.status == 1, "status", result.status)
-        need(not result.calls, "the next runtime was started")
-        need(result.out == b"", "something on stdout")
-        text = result.err.decode()
-        said = re.fullmatch(r"gpushare-runtime: ([^\n]*)\n", text)
-        need(said, "stderr is not one line:", text)
-        need(fits(message, said.group(1)), "the message is\n  %s\nand not\n  %s"
-             % (said.group(1), message))
-        need(after.text == before.text and after.place == before.place, "config.json changed")
-        need(self.node.record(TARGET) is None, "a record was left behind")
+    def expect_error(self, result, before):
+        words = self.command_lines()[-1]
         log = self.node.bundle(TARGET) + "/log.json"
-        if not logs_to_file(self.command_lines()[-1]):
-            return
-        record = re.fullmatch(rb'\{"level":"error","msg":("(?:[^"\\]|\\.)*"),'
-                              rb'"time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z)"\}\n',
-                              fakenode.read(log) if os.path.exists(log) else b"")
-        need(record, "runc's log file is not one error in runc's form:",
-             fakenode.read(log) if os.path.exists(log) else "no file")
-        need(json.loads(record.group(1)) == "gpushare: " + said.group(1),
-             "log file and stderr differ:", record.group(1))
+        logs = any(w.startswith("@CREATE") or w.endswith("@BUNDLE@/log.json") for w in words)
+        text = any("--log-format" in w for w in words) and "text" in " ".join(words)
+        refusal.check(self.node, result,
+                      self.place(fakenode.read(self.path("error")).decode().strip()), before,
+                      log if logs else None, text)
 
     def expect_record(self, wanted):
         record = self.node.record(TARGET)
@@ -281,14 +261,6 @@ class Case:
                  "and not", json.dumps(value))
 
 
-def logs_to_file(words):
-    return any(w.startswith("@CREATE") or w.endswith("@BUNDLE@/log.json") for w in words)
-
-
-def fits(pattern, text):
-    return re.fullmatch(".*".join(re.escape(p) for p in pattern.split("@ANY@")), text)
-
-
 def diff(expected, got):
     def lines(text):
         try:
@@ -297,29 +269,6 @@ def diff(expected, got):
             return repr(text).split("\\n")
     return "\n".join(list(difflib.unified_diff(lines(expected), lines(got), "expected", "got",
                                                lineterm="", n=2))[:60])
-
-
-class State:
-    """What is on the node's disk that a create may touch."""
-
-    def __init__(self, node):
-        bundle = node.bundle(TARGET)
-        path = bundle + "/config.json"
-        self.text = self.place = self.mode = None
-        if os.path.isfile(path):
-            st = os.stat(path)
-            self.text = fakenode.read(path)
-            self.place = (st.st_ino, st.st_mtime_ns)
-            self.mode = (st.st_mode, st.st_uid, st.st_gid)
-        self.everything, self.temporary = set(), []
-        for top in (bundle, fakenode.RUN, fakenode.LIB):
-            for folder, _, files in os.walk(top):
-                for name in files:
-                    full = os.path.join(folder, name)
-                    st = os.lstat(full)
-                    self.everything.add((full, st.st_ino, st.st_mtime_ns, st.st_size))
-                    if ".gpushare-" in name or name.startswith("."):
-                        self.temporary.append(full)
 
 
 class Check(fencing.Checks):

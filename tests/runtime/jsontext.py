@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON as text: where in a config.json each value stands. Written for the tests alone, and on
 purpose not like the C code that they test: one regular expression for tokens and one stack."""
+import functools
 import re
 
 TOKEN = re.compile(rb'[ \t\r\n]*(?:(?P<string>"(?:[^"\\\x00-\x1f]|\\.)*")'
@@ -39,6 +40,7 @@ def unescape(raw):
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
+@functools.lru_cache(maxsize=8)
 def parse(text):
     """The top value of a JSON text (bytes); ValueError where it is none."""
     stack, top, key, at, want = [], None, None, 0, "value"
