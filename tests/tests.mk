@@ -54,11 +54,11 @@ check: ## all tests that this machine can run [root]
 	$(needs)
 	$(build)
 	$(build_san)
-	@tests/run harness unit golden san-unit san-golden runtime
+	@tests/run harness unit ctl golden san-unit san-golden runtime
 
 check-unit: ## unit tests, and the tests of the test runner
 	$(build)
-	@tests/run harness unit
+	@tests/run harness unit ctl
 
 check-golden: ## config.json rewriting against golden folders and random specs
 	$(build)
