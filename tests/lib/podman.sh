@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # podman in a test node, with storage of its own.
 
-# podman_start RUNTIME: makes its configuration, with the program as default OCI runtime, and loads
-# the images. Limits: podman's defaults are above the hard limits of some machines. The event log
-# and cgroups do without systemd.
+# podman_start: makes its configuration, with the runtime that we ship a configuration for as its
+# default, and loads the images. Limits: podman's defaults are above the hard limits of some
+# machines. The event log and cgroups do without systemd.
 podman_start() {
 	mkdir -p "$NODE_DIR/podman"
 	cat >"$NODE_DIR/podman/containers.conf" <<-EOF
@@ -18,9 +18,9 @@ podman_start() {
 		cgroup_manager = "cgroupfs"
 		events_logger = "none"
 		runtime = "gpushare"
-		[engine.runtimes]
-		gpushare = ["$1"]
 	EOF
+	sed "s#/usr/bin/gpushare-runtime#$GS_RUNTIME#" "$GS_TOP/packaging/podman/gpushare.conf" \
+		>>"$NODE_DIR/podman/containers.conf"
 	cat >"$NODE_DIR/podman/storage.conf" <<-EOF
 		[storage]
 		driver = "vfs"

@@ -15,7 +15,7 @@ setup_file() {
 	node_start
 	devices_create
 	config_write 'cri="none"'
-	docker_start "$GS_RUNTIME"
+	docker_start
 }
 
 setup() {

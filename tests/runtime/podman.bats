@@ -13,7 +13,7 @@ setup_file() {
 	image_build
 	node_start
 	devices_create
-	podman_start "$GS_RUNTIME"
+	podman_start
 }
 
 setup() {
