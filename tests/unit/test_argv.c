@@ -189,6 +189,7 @@ static void create_is_not_always_the_verb(void **state)
 		{ "--newopt value create --bundle B I", "create bundle=B id=I" },
 		{ "--newflag create --bundle B I", "create bundle=B id=I" },
 		{ "--newopt=create state X", "other id=X" },
+		{ "--newflag delete start", "delete id=start" },
 		{ "-- create --bundle B I", "create bundle=B id=I" },
 	};
 

@@ -126,6 +126,7 @@ static void refuses_what_is_none(void **state)
 		{ "\"\\udc00\"", "lone surrogate" },
 		{ "\"a\nb\"", "control character" },
 		{ "\"\x01\"", "control character" },
+		{ "\"\x1f\"", "control character" },
 		{ "\"\xff\"", "invalid UTF-8" },
 		{ "\"\x80\"", "invalid UTF-8" },
 		{ "\"\xc0\xaf\"", "invalid UTF-8" }, /* overlong '/' */
