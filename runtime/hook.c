@@ -19,6 +19,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/registry.h"
+#include "common/xalloc.h"
 #include "gpushare/agent.h"
 
 /* The state that the runtime writes to a hook's stdin (runtime-spec, "State"). */
@@ -38,10 +39,10 @@ static int read_stdin(struct gs_buf *buf, struct gs_err *err)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return gs_err_errno(err, errno, "read the container's state");
+			return gs_err_errno(err, errno, "read stdin");
 		gs_buf_add(buf, chunk, (size_t)n);
 		if (buf->len > STATE_MAX)
-			return gs_err_set(err, EFBIG, "the container's state is too large");
+			return gs_err_set(err, EFBIG, "larger than %d bytes", STATE_MAX);
 	}
 	return 0;
 }
@@ -96,7 +97,7 @@ static int check_grant(const struct gs_config *config, const struct gs_record *r
 
 	if (!rec->grant)
 		return 0;
-	if (rec->pod_uid)
+	if (rec->pod_uid && gs_identity_is_set(&rec->identity))
 		user = (struct gs_grant_user){ .pod_uid = rec->pod_uid,
 					       .container = rec->identity.container,
 					       .container_id = rec->id };
@@ -155,6 +156,7 @@ int main(int argc, char **argv)
 	};
 	cleanup_config struct gs_config config;
 	struct gs_err err = { 0 };
+	bool named = false;
 	int opt;
 
 	/* a spec's author could reach us through it; nothing here is read from it */
@@ -164,9 +166,10 @@ int main(int argc, char **argv)
 		if (opt != 'c')
 			return usage();
 		free(config.path);
-		config.path = strdup(optarg);
+		config.path = gs_strdup(optarg);
+		named = true;
 	}
-	if (optind != argc || !config.path)
+	if (optind != argc || !named)
 		return usage();
 	if (gs_config_load(&config, NULL, &err) == 0) {
 		gs_log_open(config.log_level, config.log_file);

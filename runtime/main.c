@@ -6,7 +6,6 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/config.h"
@@ -29,7 +28,7 @@ static int find_next(const struct gs_config *config, const struct command *cmd, 
 	if (!creates && cmd->id && gs_id_valid(cmd->id)) {
 		char *path = gs_registry_next(config->run_dir, cmd->id);
 
-		if (path && access(path, X_OK) == 0) {
+		if (path && next_usable(path)) {
 			*ret = path;
 			return 0;
 		}

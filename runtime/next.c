@@ -64,6 +64,11 @@ static const char *unusable(const char *path)
 	return NULL;
 }
 
+bool next_usable(const char *path)
+{
+	return !unusable(path);
+}
+
 static void note_failure(struct gs_buf *tried, const char *path, const char *why)
 {
 	gs_buf_addf(tried, "%s%s (%s)", tried->len ? ", " : "", path, why);

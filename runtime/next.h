@@ -3,6 +3,8 @@
 #ifndef GPUSHARE_RUNTIME_NEXT_H
 #define GPUSHARE_RUNTIME_NEXT_H
 
+#include <stdbool.h>
+
 #include "common/buf.h"
 #include "common/err.h"
 
@@ -13,6 +15,9 @@
  * Gives an absolute path; the caller frees. -ENOENT: the message names every path tried.
  */
 int next_find(const struct gs_strv *names, char **ret, struct gs_err *err);
+
+/* Can @path be the next runtime: an executable file, and not this program? */
+bool next_usable(const char *path);
 
 /*
  * Replaces this process: @path with the same arguments, environment and open files. argv[0]
