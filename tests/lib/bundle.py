@@ -64,6 +64,15 @@ def mounts():
     ]
 
 
+def has_cpu_controller():
+    """cgroup2 has none of the controllers that version 1 has on the same machine."""
+    try:
+        with open("/sys/fs/cgroup/cgroup.controllers", encoding="ascii") as f:
+            return "cpu" in f.read().split()
+    except FileNotFoundError:
+        return True
+
+
 def spec(args):
     caps = ["CAP_" + name for name in CAPS + (args.cap_add or [])]
     devices, rules = [], [{"allow": False, "access": "rwm"}]
@@ -73,8 +82,11 @@ def spec(args):
         entry, rule = device(text)
         devices.append(entry)
         rules.append(rule)
+    resources = {"devices": rules, "memory": {}}
+    if has_cpu_controller():
+        resources["cpu"] = {"shares": 2, "period": 100000}
     linux = {
-        "resources": {"devices": rules, "memory": {}, "cpu": {"shares": 2, "period": 100000}},
+        "resources": resources,
         "cgroupsPath": args.cgroup,
         "namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")],
     }

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # First process of a test node (see node.sh): makes the namespaces it was started in into a machine
-# that container runtimes accept, then waits. Arguments: scratch folder, probe program.
+# that container runtimes accept, then waits. Arguments: scratch folder, probe program, and
+# "cgroup2" for a node of cgroup version 2.
 set -euo pipefail
-dir=$1 probe=$2
+dir=$1 probe=$2 cgroup=$3
 
 # /proc is still the machine's here, so this is our number as node_start's caller needs it.
 read -r pid _ </proc/self/stat
@@ -47,7 +48,10 @@ cd /
 mount --move "$dir/dev" /dev
 
 # crun refuses the hybrid hierarchy (cgroup2 beside version 1), runc uses version 1 there anyway.
-if mountpoint -q /sys/fs/cgroup/unified; then
+# cgroup2 alone has no controllers where version 1 has them, but its device rules work: they are BPF.
+if [[ $cgroup == cgroup2 ]]; then
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup
+elif mountpoint -q /sys/fs/cgroup/unified; then
 	umount /sys/fs/cgroup/unified
 fi
 

@@ -7,7 +7,8 @@
 #
 # Inside, everything is reached by its absolute path (setns changes the working directory to /).
 
-# Starts the node; sets and exports NODE_DIR (scratch folder, the same path inside and outside),
+# node_start [cgroup2]: starts the node, with the machine's cgroups or with nothing but cgroup2.
+# Sets and exports NODE_DIR (scratch folder, the same path inside and outside),
 # NODE_PID (its first process, as the machine sees it) and NODE_CGROUP (the parent to give to
 # containers, as a path from the root of every hierarchy).
 node_start() {
@@ -20,7 +21,7 @@ node_start() {
 
 	# A terminal or bats' own descriptors must not be held open by what outlives this call.
 	setsid unshare --mount --net --pid --uts --ipc --fork --propagation private \
-		/bin/bash "$GS_LIB/node-init.sh" "$NODE_DIR" "$GS_PROBE" \
+		/bin/bash "$GS_LIB/node-init.sh" "$NODE_DIR" "$GS_PROBE" "${1:-}" \
 		</dev/null >"$NODE_DIR/log/node" 2>&1 3>&- 4>&- &
 	until [[ -s $NODE_DIR/pid ]]; do
 		if ((waited++ > 200)) || ! kill -0 $! 2>/dev/null; then

@@ -5,11 +5,11 @@
 
 source "${BASH_SOURCE[0]%/*}/../lib/lib.sh"
 
-# oci_stories_start RUNTIME: a node whose next runtime that is, and no other.
+# oci_stories_start RUNTIME [cgroup2]: a node whose next runtime that is, and no other.
 oci_stories_start() {
 	export NEXT=$1
 	needs "$1" busybox || return 0
-	node_start
+	node_start "${2:-}"
 	devices_create
 	oci_config
 }
