@@ -21,7 +21,8 @@ struct row {
 	const char *before, *after;
 };
 
-static char *limited(const char *resources, const struct request *req, int want, struct gs_err *err)
+static char *limited(const char *resources, const struct request *req, int want, bool *ret_changed,
+		     struct gs_err *err)
 {
 	cleanup_free char *text = gs_asprintf("{\"linux\":{\"resources\":%s}}", resources);
 	cleanup_rewrite struct rewrite rw;
@@ -33,6 +34,7 @@ static char *limited(const char *resources, const struct request *req, int want,
 	r = limits_apply(&rw, req, err);
 	if (r != want)
 		fail_msg("%s: %d, \"%s\"", text, r, err->msg);
+	*ret_changed = rewrite_changes(&rw);
 	return r < 0 ? NULL : rewrite_make(&rw);
 }
 
@@ -86,16 +88,18 @@ static void applies(void **state)
 		const struct request req = { .vcpu_milli = rows[i].vcpu,
 					     .vmem_bytes = rows[i].vmem };
 		struct gs_err err = { 0 };
+		bool changed;
 		cleanup_free char *want =
 			gs_asprintf("{\"linux\":{\"resources\":%s}}", rows[i].after);
-		cleanup_free char *got = limited(rows[i].before, &req, 0, &err);
+		cleanup_free char *got = limited(rows[i].before, &req, 0, &changed, &err);
 		cleanup_free char *again = NULL;
 
 		if (strcmp(got, want) != 0)
 			fail_msg("%s became %s, not %s", rows[i].before, got, want);
 		/* our own output is left as it is */
-		again = limited(rows[i].after, &req, 0, &err);
-		if (strcmp(again, want) != 0)
+		assert_int_equal(changed, strcmp(rows[i].before, rows[i].after) != 0);
+		again = limited(rows[i].after, &req, 0, &changed, &err);
+		if (changed || strcmp(again, want) != 0)
 			fail_msg("%s became %s", want, again);
 	}
 }
@@ -122,12 +126,13 @@ static void refuses(void **state)
 	const struct request req = { .vcpu_milli = 1000, .vmem_bytes = 1000 };
 	const struct request huge = { .vcpu_milli = INT64_MAX };
 	struct gs_err err = { 0 };
+	bool changed;
 
 	for (size_t i = 0; i < GS_ARRAY_SIZE(rows); i++) {
-		(void)limited(rows[i].resources, &req, -rows[i].code, &err);
+		(void)limited(rows[i].resources, &req, -rows[i].code, &changed, &err);
 		expect_words(&err, rows[i].words, NULL);
 	}
-	(void)limited("{}", &huge, -ERANGE, &err);
+	(void)limited("{}", &huge, -ERANGE, &changed, &err);
 	expect_words(&err, "vcpu", NULL);
 }
 
@@ -136,7 +141,8 @@ static void asks_only_where_it_must(void **state)
 {
 	const struct request req = { .vmem_bytes = 5 };
 	struct gs_err err = { 0 };
-	cleanup_free char *got = limited("{\"cpu\":5}", &req, 0, &err);
+	bool changed;
+	cleanup_free char *got = limited("{\"cpu\":5}", &req, 0, &changed, &err);
 
 	assert_string_equal(got,
 			    "{\"linux\":{\"resources\":{\"cpu\":5,\"memory\":{\"limit\":5}}}}");

@@ -239,6 +239,23 @@ static void gives_everything(void **state)
 	assert_string_equal(buf, want);
 }
 
+/* crun picks its handler by the name that it was called by: our own would be none. */
+static void calls_it_by_its_name(void **state)
+{
+	char *argv[] = { (char[]){ "gpushare-runtime" }, (char[]){ "-c" },
+			 (char[]){ "test \"$0\" = /bin/sh" }, NULL };
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)next_exec("/bin/sh", argv, NULL);
+		_exit(2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void tells_why_it_was_not_executed(void **state)
 {
 	char *argv[] = { (char[]){ "x" }, NULL };
@@ -265,6 +282,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tells_all_that_was_tried, setup, teardown),
 		cmocka_unit_test_setup_teardown(never_ourselves, setup, teardown),
 		cmocka_unit_test_setup_teardown(gives_everything, setup, teardown),
+		cmocka_unit_test(calls_it_by_its_name),
 		cmocka_unit_test_setup_teardown(tells_why_it_was_not_executed, setup, teardown),
 	};
 
