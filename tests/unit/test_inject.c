@@ -80,17 +80,28 @@ static void take(struct given *given)
 		source_free(&given->v[i]);
 }
 
+/* As struct inject has it. */
+static bool strict;
+
 /* Injects into @target; gives the new text, or NULL with an error. The caller frees. */
 static char *merge(const char *target, const struct given *given, const char *next,
 		   struct granted_list *ret_granted, int *ret, struct gs_err *err)
 {
 	cleanup_rewrite struct rewrite rw;
+	cleanup_slice struct slice own = { 0 };
 	cleanup_spec struct spec spec;
+	struct inject in = { .cat = &cat,
+			     .own = &own,
+			     .sources = given->v,
+			     .n_sources = given->n,
+			     .next = next,
+			     .strict = strict };
 
 	spec_make(&spec, target);
+	slice_find(&spec, &cat, &own);
 	rewrite_begin(&rw, &spec);
 	*ret_granted = (struct granted_list){ 0 };
-	*ret = inject(&rw, &cat, given->v, given->n, next, ret_granted, err);
+	*ret = inject(&rw, &in, ret_granted, err);
 	return *ret < 0 ? NULL : rewrite_make(&rw);
 }
 
@@ -335,11 +346,13 @@ static void mounts_and_hooks(void **state)
 				 "/usr/bin/acme-cdi-hook",
 				 "\"a\"") "," HOOK("/usr/bin/acme-cdi-hook",
 						   "\"b\"") "," HOOK("/usr/bin/acme-cdi-hook",
-								     "\"\\u0061\"") "]",
+								     "\"\\u0061\"") "," HOOK("/usr/bin/acme-cdi-hook",
+											     "\"b\",\"c\"") "]",
 			 ZERO, "") },
 		  SPEC("", "",
 		       "\"createContainer\":[" HOOK("/usr/bin/acme-cdi-hook", "\"a\"") "," HOOK(
-			       "/usr/bin/acme-cdi-hook", "\"b\"") "]",
+			       "/usr/bin/acme-cdi-hook", "\"b\"") "," HOOK("/usr/bin/acme-cdi-hook",
+									   "\"b\",\"c\"") "]",
 		       ZERO, "") },
 		{ RUNC,
 		  SPEC("", "", "\"poststop\":[" HOOK("/usr/bin/acme-cdi-hook", "\"a\"") "]", "",
@@ -470,6 +483,11 @@ static void refuses(void **state)
 		  { SPEC("", "", "", DEV("/dev/full", 1, 77), "") },
 		  ESTALE,
 		  { "stale source ns/pod/one", "c 1:77", "c 1:7" } },
+		{ RUNC,
+		  SPEC("", "", "", "", ""),
+		  { SPEC("", "", "", DEV("/dev/tty", 6, 0), "") },
+		  ESTALE,
+		  { "c 6:0", "c 5:0" } },
 		{ RUNC,
 		  SPEC("", "", "", "", ""),
 		  { SPEC("", "", "", DEV("/dev/gone0", 1, 5), "") },
