@@ -54,11 +54,11 @@ static inline void gs_cleanup_json(json_t **json)
 #define cleanup_json __attribute__((cleanup(gs_cleanup_json)))
 
 /* Hands the pointer over: gives its value and leaves NULL behind. */
-#define gs_steal(ptr)                         \
-	({                                    \
-		__typeof__(ptr) _p = (ptr);   \
-		(ptr) = NULL;                 \
-		_p;                           \
+#define gs_steal(ptr)                       \
+	({                                  \
+		__typeof__(ptr) _p = (ptr); \
+		(ptr) = NULL;               \
+		_p;                         \
 	})
 
 /* The same for a descriptor. */

@@ -20,7 +20,7 @@
 
 #define GS_GRANT_VERSION 1
 #define GS_GRANT_DIR "grants" /* in lib_dir, 0700 */
-#define GS_GRANT_NAME_LEN 32  /* 128 bits in hex */
+#define GS_GRANT_NAME_LEN 32 /* 128 bits in hex */
 #define GS_LEASE_MS 15000
 #define GS_LEASE_RENEW_MS 5000
 
