@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Path patterns: fnmatch(3) with FNM_PATHNAME, and braces. */
 #include <stddef.h>
+#include <limits.h>
 #include <string.h>
 
 #include "common/glob.h"
@@ -203,14 +204,15 @@ const char *gs_glob_mistake(const char *glob)
 
 bool gs_path_plain(const char *path)
 {
-	if (path[0] != '/')
+	/* no kernel takes it, and matching patterns against it would cost a pod's author nothing */
+	if (path[0] != '/' || strnlen(path, PATH_MAX) == PATH_MAX)
 		return false;
 	while (*path) {
 		size_t n;
 
 		path++; /* the '/' */
 		n = strcspn(path, "/");
-		if (n == 0 || (n == 1 && path[0] == '.') ||
+		if (n == 0 || n > NAME_MAX || (n == 1 && path[0] == '.') ||
 		    (n == 2 && path[0] == '.' && path[1] == '.'))
 			return false;
 		path += n;

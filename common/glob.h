@@ -27,7 +27,8 @@ bool gs_glob_match_across(const char *glob, const char *s);
 const char *gs_glob_mistake(const char *glob);
 
 /*
- * Is @path absolute and plain: no empty part, no "." or ".." part, no '/' at the end? Any other
+ * Is @path absolute and plain: no empty part, no "." or ".." part, no '/' at the end, and short
+ * enough for the kernel (PATH_MAX, each part NAME_MAX)? Any other
  * could mean a file elsewhere than its text says, so it is matched against nothing.
  */
 bool gs_path_plain(const char *path);

@@ -29,6 +29,7 @@ static const struct member record_strs[] = {
 	{ "sandbox_id", offsetof(struct gs_record, sandbox_id), false },
 	{ "pod_uid", offsetof(struct gs_record, pod_uid), false },
 	{ "next", offsetof(struct gs_record, next), false },
+	{ "root", offsetof(struct gs_record, root), false },
 	{ "cgroups_path", offsetof(struct gs_record, cgroups_path), false },
 	{ "boot_id", offsetof(struct gs_record, boot_id), false },
 	{ "grant", offsetof(struct gs_record, grant), false },
@@ -62,6 +63,7 @@ void gs_record_free(struct gs_record *record)
 	free(record->pod_uid);
 	free(record->annotations);
 	free(record->next);
+	free(record->root);
 	free(record->cgroups_path);
 	free(record->boot_id);
 	free(record->grant);

@@ -136,20 +136,28 @@ void reg_forget_name(const char *run_dir, const struct gs_identity *name, const 
 	(void)unlinkat(dir, hash.s, AT_REMOVEDIR);
 }
 
-/* The link <id>.next to the path, or none. */
-static int make_next(int containers, const char *id, const char *next, struct gs_err *err)
+/* The text of <id>.next: the path of the next runtime and, on a line of its own, its --root. */
+static char *next_text(const char *next, const char *root)
 {
-	struct reg_name name = reg_file(id, REG_NEXT), tmp;
+	return root ? gs_asprintf("%s\n%s", next, root) : gs_strdup(next);
+}
+
+/* The link <id>.next, or none. */
+static int make_next(int containers, const struct gs_record *record, struct gs_err *err)
+{
+	struct reg_name name = reg_file(record->id, REG_NEXT), tmp;
+	cleanup_free char *text = NULL;
 	uint64_t random;
 
-	if (!next) {
+	if (!record->next) {
 		(void)unlinkat(containers, name.s, 0);
 		return 0;
 	}
 	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return gs_err_errno(err, errno, "getrandom");
+	text = next_text(record->next, record->root);
 	(void)snprintf(tmp.s, sizeof(tmp.s), ".next-%016llx", (unsigned long long)random);
-	if (symlinkat(next, containers, tmp.s) < 0)
+	if (symlinkat(text, containers, tmp.s) < 0)
 		return gs_err_errno(err, errno, "create %s", name.s);
 	if (renameat(containers, tmp.s, containers, name.s) < 0) {
 		int code = errno;
@@ -211,7 +219,7 @@ int gs_registry_write(const char *run_dir, const struct gs_record *record, struc
 	file = reg_file(record->id, REG_RECORD);
 	r = gs_file_publish(dir, file.s, text.data, text.len, err);
 	if (r == 0)
-		r = make_next(dir, record->id, record->next, err);
+		r = make_next(dir, record, err);
 	if (r == 0 && gs_identity_is_set(&record->identity))
 		r = make_name(run_dir, &record->identity, record->id, err);
 	if (r < 0)
@@ -260,17 +268,39 @@ int gs_registry_read_hook(const char *run_dir, const char *id, struct gs_hook_re
 	return gs_hook_record_parse(path, id, text, len, ret, err);
 }
 
-char *gs_registry_next(const char *run_dir, const char *id)
+char *gs_registry_next(const char *run_dir, const char *id, const char *root)
 {
-	cleanup_free char *path = NULL;
-	char target[PATH_MAX];
+	cleanup_free char *path = NULL, *next = NULL, *want = NULL;
+	char text[PATH_MAX];
+	size_t len;
 	ssize_t n;
 
 	if (!gs_id_valid(id))
 		return NULL;
 	path = gs_asprintf("%s/%s/%s%s", run_dir, GS_REGISTRY_CONTAINERS, id, REG_NEXT);
-	n = readlink(path, target, sizeof(target));
-	return n > 0 && (size_t)n < sizeof(target) ? gs_strndup(target, (size_t)n) : NULL;
+	n = readlink(path, text, sizeof(text) - 1);
+	if (n <= 0 || (size_t)n == sizeof(text) - 1)
+		return NULL;
+	text[n] = '\0';
+	len = strcspn(text, "\n");
+	next = gs_strndup(text, len);
+	want = next_text(next, root);
+	return strcmp(text, want) == 0 ? gs_steal(next) : NULL;
+}
+
+void gs_registry_drop_dead(const char *run_dir, const char *id)
+{
+	cleanup_record struct gs_record record = { 0 };
+	cleanup_free char *path = NULL;
+
+	if (!gs_id_valid(id))
+		return;
+	path = gs_asprintf("%s/%s/%s%s", run_dir, GS_REGISTRY_CONTAINERS, id, REG_RECORD);
+	if (access(path, F_OK) < 0)
+		return;
+	if (gs_registry_read(run_dir, id, &record, NULL) < 0 ||
+	    gs_registry_alive(run_dir, &record, NULL, NULL) < 0)
+		gs_registry_remove(run_dir, id);
 }
 
 int gs_registry_each_named(const char *run_dir, const struct gs_identity *name,

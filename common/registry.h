@@ -25,6 +25,7 @@ struct gs_record {
 	char *annotations; /* JSON object text: ours only */
 	enum gs_role role;
 	char *next; /* path of the next runtime */
+	char *root; /* its --root: ids are unique only in there */
 	char *cgroups_path; /* the spec's linux.cgroupsPath */
 	char *boot_id;
 	uint64_t start_ticks; /* when the record was made */
@@ -69,8 +70,19 @@ int gs_registry_write_hook(const char *run_dir, const char *id, const struct gs_
 int gs_registry_read_hook(const char *run_dir, const char *id, struct gs_hook_record *ret,
 			  struct gs_err *err);
 
-/* The next runtime's path recorded for @id, one readlink(2); NULL where there is none. */
-char *gs_registry_next(const char *run_dir, const char *id);
+/*
+ * The next runtime's path recorded for @id as it was created below @root (the value of --root;
+ * NULL: none given), one readlink(2). NULL where there is none, or only another root's container
+ * of the same id. The caller frees.
+ */
+char *gs_registry_next(const char *run_dir, const char *id, const char *root);
+
+/*
+ * Removes what a container of that id has left, unless it lives. For a container that gets no
+ * record of its own: it may have the pid file and cgroup by which the old record would count as
+ * alive. Nothing there costs one access(2).
+ */
+void gs_registry_drop_dead(const char *run_dir, const char *id);
 
 /* Marks @id as deleted. Nothing where it has no record. */
 int gs_registry_mark_deleted(const char *run_dir, const char *id, struct gs_err *err);

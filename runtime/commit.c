@@ -77,6 +77,7 @@ static int write_record(const struct create *c, struct gs_err *err)
 	rec.annotations = spec_our_annotations(&c->spec);
 	rec.role = c->role;
 	rec.next = gs_strdup(c->next);
+	rec.root = dup_or_null(c->root);
 	rec.cgroups_path = gs_strdup(c->spec.cgroups_path);
 	rec.boot_id = gs_strdup(boot_id);
 	rec.start_ticks = gs_ticks_now();
@@ -146,6 +147,8 @@ int create_commit(struct create *c, struct gs_err *err)
 	int r = 0;
 
 	gs_registry_sweep(c->config->run_dir, SWEEP_MAX);
+	if (!c->recorded && c->id)
+		gs_registry_drop_dead(c->config->run_dir, c->id);
 	if (slice_has_cards(&c->own, NULL))
 		r = reclaim(c->config, &c->own, c->next, c->id ? c->id : "", c->deadline_ms, err);
 	if (r == 0 && c->recorded)

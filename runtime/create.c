@@ -153,6 +153,7 @@ static int check_target(struct create *c, struct gs_err *err)
 static int plan_target(struct create *c, struct gs_err *err)
 {
 	struct granted_list granted = { 0 };
+	bool fenced = c->config->fence_privileged && spec_allows_all(&c->spec);
 	int r;
 
 	if (!c->id || !gs_id_valid(c->id))
@@ -162,9 +163,19 @@ static int plan_target(struct create *c, struct gs_err *err)
 	r = find_sources(c, err);
 	if (r == 0)
 		r = check_target(c, err);
-	if (r == 0)
-		r = inject(&c->rw, &c->cat, c->sources, c->n_sources, c->next, &granted, err);
-	if (r == 0 && c->config->fence_privileged)
+	if (r == 0) {
+		const struct inject in = {
+			.cat = &c->cat,
+			.own = &c->own,
+			.sources = c->sources,
+			.n_sources = c->n_sources,
+			.next = c->next,
+			.strict = fenced || c->role == GS_ROLE_BORROWER,
+		};
+
+		r = inject(&c->rw, &in, &granted, err);
+	}
+	if (r == 0 && fenced)
 		fence(&c->rw, &c->cat, &granted);
 	free(granted.v);
 	if (r == 0)

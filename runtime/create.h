@@ -21,6 +21,7 @@ struct create {
 	const char *bundle; /* NULL: the working directory */
 	const char *id; /* NULL: the command line has none */
 	const char *pid_file; /* NULL: none */
+	const char *root; /* --root; NULL: none */
 	const char *next; /* path of the next runtime */
 	uint64_t deadline_ms; /* CLOCK_BOOTTIME: creation is not delayed beyond */
 	/* decided */

@@ -19,8 +19,8 @@ struct added {
 
 struct merge {
 	struct rewrite *rw;
+	const struct inject *in;
 	const struct spec *target;
-	const char *next;
 	struct granted_list granted;
 	struct added *devices, *mounts, *hooks;
 	size_t n_devices, n_mounts, n_hooks;
@@ -126,7 +126,7 @@ static bool absent_rules_allow_all(const char *next)
 /* A rule for each device behind the target's own, unless those grant it already. */
 static void add_rules(struct merge *m)
 {
-	if (m->target->n_rules == 0 && absent_rules_allow_all(m->next))
+	if (m->target->n_rules == 0 && absent_rules_allow_all(m->in->next))
 		return;
 	for (size_t i = 0; i < m->granted.n; i++) {
 		const struct granted *g = &m->granted.v[i];
@@ -242,7 +242,7 @@ static void merge_hook(struct merge *m, const struct source *src, const struct s
 	const struct spec_hook *hook = &src->spec.hook[item->index];
 	cleanup_free char *raw = NULL;
 
-	if (gs_vendor_next_runtime(item->vendor, m->next) &&
+	if (gs_vendor_next_runtime(item->vendor, m->in->next) &&
 	    gs_vendor_next_hook(item->vendor, hook->path))
 		return; /* it adds that one itself */
 	for (size_t i = 0; i < m->target->n_hooks; i++)
@@ -272,7 +272,7 @@ static size_t count_cards(const struct source *src, const struct gs_vendor *vend
 static bool is_selected(const struct merge *m, const struct source *src,
 			const struct gs_vendor *vendor)
 {
-	return slice_selects(&src->slice, vendor) && gs_vendor_next_runtime(vendor, m->next);
+	return slice_selects(&src->slice, vendor) && gs_vendor_next_runtime(vendor, m->in->next);
 }
 
 static int merge_item(struct merge *m, const struct source *src, const struct slice_item *item,
@@ -327,18 +327,18 @@ static int merge_source(struct merge *m, const struct source *src, struct gs_err
 	return 0;
 }
 
-int inject(struct rewrite *rw, const struct gs_catalogue *cat, const struct source *sources,
-	   size_t n_sources, const char *next, struct granted_list *ret_granted, struct gs_err *err)
+int inject(struct rewrite *rw, const struct inject *in, struct granted_list *ret_granted,
+	   struct gs_err *err)
 {
-	struct merge m = { .rw = rw, .target = rw->spec, .next = next };
+	struct merge m = { .rw = rw, .in = in, .target = rw->spec };
 	int r = 0;
 
-	for (size_t i = 0; i < n_sources && r == 0; i++)
-		r = merge_source(&m, &sources[i], err);
+	for (size_t i = 0; i < in->n_sources && r == 0; i++)
+		r = merge_source(&m, &in->sources[i], err);
 	if (r == 0)
 		add_rules(&m);
 	if (r == 0)
-		r = inject_env(rw, cat, sources, n_sources, next, err);
+		r = inject_env(rw, in, err);
 	free(m.devices);
 	free(m.mounts);
 	free(m.hooks);

@@ -19,19 +19,31 @@ struct granted_list {
 	size_t n;
 };
 
+/* What the merge looks at. */
+struct inject {
+	const struct gs_catalogue *cat;
+	const struct slice *own; /* the target's own vendor slice */
+	const struct source *sources;
+	size_t n_sources;
+	const char *next; /* the runtime that will run the target */
+	/*
+	 * The target may have nothing but its sources' cards (it is fenced, or a borrower): what it
+	 * selects of other makers, as a rule by its image's "all", is taken away too.
+	 */
+	bool strict;
+};
+
 /*
- * Adds devices, rules, mounts, environment and hooks of @sources to @rw. @next is the runtime
- * that runs the target: what it injects by selector itself is not injected twice.
+ * Adds devices, rules, mounts, environment and hooks of the sources to @rw. What the next runtime
+ * injects by selector itself is not injected twice.
  * -ENODEV: a source has nothing to share; -EEXIST: two things claim one path, destination or
  * variable (the message names both); -ESTALE: the host's node is another one than the source's;
  * -EACCES: which of the node's cards are a privileged source's own can't be told.
  */
-int inject(struct rewrite *rw, const struct gs_catalogue *cat, const struct source *sources,
-	   size_t n_sources, const char *next, struct granted_list *ret_granted,
+int inject(struct rewrite *rw, const struct inject *in, struct granted_list *ret_granted,
 	   struct gs_err *err);
 
-/* inject_env.c: the environment's part of it. */
-int inject_env(struct rewrite *rw, const struct gs_catalogue *cat, const struct source *sources,
-	       size_t n_sources, const char *next, struct gs_err *err);
+/* inject_env.c: the environment's part of it, and the selectors. */
+int inject_env(struct rewrite *rw, const struct inject *in, struct gs_err *err);
 
 #endif

@@ -16,10 +16,7 @@
 
 struct env_merge {
 	struct rewrite *rw;
-	const struct gs_catalogue *cat;
-	const struct source *sources;
-	size_t n_sources;
-	const char *next;
+	const struct inject *in;
 	struct gs_strv done; /* names that were merged already */
 };
 
@@ -114,7 +111,7 @@ static void deselect(struct env_merge *m, const struct gs_vendor *vendor, const 
 {
 	const char *own = spec_env_value(m->rw->spec, name);
 
-	if (!own && !gs_vendor_next_runtime(vendor, m->next))
+	if (!own && !gs_vendor_next_runtime(vendor, m->in->next))
 		return;
 	set_env(m->rw, name, vendor->select_none.n ? vendor->select_none.v[0] : NULL);
 }
@@ -127,8 +124,8 @@ static int merge_env(struct env_merge *m, const struct gs_vendor *vendor, const 
 	const char *from = NULL, *own;
 	size_t n_giving = 0;
 
-	for (size_t i = 0; i < m->n_sources; i++) {
-		const struct source *src = &m->sources[i];
+	for (size_t i = 0; i < m->in->n_sources; i++) {
+		const struct source *src = &m->in->sources[i];
 		const char *v = spec_env_value(&src->spec, env->name);
 
 		if (!gives(src, vendor))
@@ -180,8 +177,8 @@ static int check_one_way(const struct env_merge *m, const struct gs_vendor *vend
 {
 	const struct source *by_mount = NULL, *by_env = NULL;
 
-	for (size_t i = 0; i < m->n_sources; i++) {
-		const struct source *src = &m->sources[i];
+	for (size_t i = 0; i < m->in->n_sources; i++) {
+		const struct source *src = &m->in->sources[i];
 
 		if (selects_by_mount(src, vendor))
 			by_mount = src;
@@ -196,16 +193,59 @@ static int check_one_way(const struct env_merge *m, const struct gs_vendor *vend
 	return 0;
 }
 
+/* Does a source mount the very same thing? */
+static bool source_mounts(const struct env_merge *m, const struct spec_mount *mount)
+{
+	for (size_t i = 0; i < m->in->n_sources; i++) {
+		const struct spec *spec = &m->in->sources[i].spec;
+
+		for (size_t j = 0; j < spec->n_mounts; j++)
+			if (strcmp(spec->mount[j].to, mount->to) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* The target's own mounts that select cards: NVIDIA's chain would look at them first. */
+static void drop_own_selectors(struct env_merge *m, const struct gs_vendor *vendor)
+{
+	const struct slice *own = m->in->own;
+
+	for (size_t i = 0; i < own->n; i++) {
+		const struct slice_item *item = &own->items[i];
+
+		if (item->vendor == vendor && item->kind == SLICE_MOUNT && item->mount->selects &&
+		    !source_mounts(m, &own->spec->mount[item->index]))
+			js_array_drop(&m->rw->mounts, item->index);
+	}
+}
+
+/* A maker of whom no source has a card. */
+static void refuse_vendor(struct env_merge *m, const struct gs_vendor *vendor)
+{
+	if (!gs_vendor_next_runtime(vendor, m->in->next))
+		return;
+	drop_own_selectors(m, vendor);
+	for (size_t i = 0; i < vendor->n_envs; i++)
+		if (vendor->envs[i].selects)
+			deselect(m, vendor, vendor->envs[i].name);
+}
+
 static int merge_vendor(struct env_merge *m, const struct gs_vendor *vendor, struct gs_err *err)
 {
 	bool given = false;
 	int r;
 
-	for (size_t i = 0; i < m->n_sources; i++)
-		given = given || gives(&m->sources[i], vendor);
-	if (!given)
+	for (size_t i = 0; i < m->in->n_sources; i++)
+		given = given || gives(&m->in->sources[i], vendor);
+	if (!given) {
+		if (m->in->strict)
+			refuse_vendor(m, vendor);
 		return 0;
+	}
 	r = check_one_way(m, vendor, err);
+	if (r == 0)
+		drop_own_selectors(m, vendor);
 	for (size_t i = 0; i < vendor->n_envs && r == 0; i++) {
 		if (gs_strv_has(&m->done, vendor->envs[i].name))
 			continue;
@@ -215,14 +255,13 @@ static int merge_vendor(struct env_merge *m, const struct gs_vendor *vendor, str
 	return r;
 }
 
-int inject_env(struct rewrite *rw, const struct gs_catalogue *cat, const struct source *sources,
-	       size_t n_sources, const char *next, struct gs_err *err)
+int inject_env(struct rewrite *rw, const struct inject *in, struct gs_err *err)
 {
-	struct env_merge m = { rw, cat, sources, n_sources, next, { 0 } };
+	struct env_merge m = { rw, in, { 0 } };
 	int r = 0;
 
-	for (size_t i = 0; i < cat->n && r == 0; i++)
-		r = merge_vendor(&m, &cat->v[i], err);
+	for (size_t i = 0; i < in->cat->n && r == 0; i++)
+		r = merge_vendor(&m, &in->cat->v[i], err);
 	gs_strv_free(&m.done);
 	return r;
 }

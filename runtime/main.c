@@ -9,7 +9,6 @@
 
 #include "common/cleanup.h"
 #include "common/config.h"
-#include "common/identity.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/registry.h"
@@ -18,21 +17,26 @@
 #include "runtime/next.h"
 #include "runtime/report.h"
 
-/* Every verb for one container goes to the same runtime, also after "next" was changed. */
-static int find_next(const struct gs_config *config, const struct command *cmd, char **ret,
-		     struct gs_err *err)
+static bool creates(enum verb verb)
 {
-	bool creates = cmd->verb == VERB_CREATE || cmd->verb == VERB_RUN ||
-		       cmd->verb == VERB_RESTORE;
+	return verb == VERB_CREATE || verb == VERB_RUN || verb == VERB_RESTORE;
+}
 
-	if (!creates && cmd->id && gs_id_valid(cmd->id)) {
-		char *path = gs_registry_next(config->run_dir, cmd->id);
+/*
+ * Every verb for one container goes to the same runtime, also after "next" was changed: to the
+ * recorded one while it can run. *ret_recorded: there is a record of this very container.
+ */
+static int find_next(const struct gs_config *config, const struct command *cmd, char **ret,
+		     bool *ret_recorded, struct gs_err *err)
+{
+	cleanup_free char *recorded = NULL;
 
-		if (path && next_usable(path)) {
-			*ret = path;
-			return 0;
-		}
-		free(path);
+	if (!creates(cmd->verb) && cmd->id)
+		recorded = gs_registry_next(config->run_dir, cmd->id, cmd->root);
+	*ret_recorded = recorded;
+	if (recorded && next_usable(recorded)) {
+		*ret = gs_steal(recorded);
+		return 0;
 	}
 	return next_find(&config->next, ret, err);
 }
@@ -46,6 +50,7 @@ static int prepare(const struct gs_config *config, const struct gs_err *config_e
 		.bundle = cmd->bundle,
 		.id = cmd->id,
 		.pid_file = cmd->pid_file,
+		.root = cmd->root,
 		.next = next,
 		.deadline_ms = gs_boottime_ms() + config->create_wait_ms,
 		.bundle_fd = -1,
@@ -66,6 +71,7 @@ int main(int argc, char **argv)
 	struct gs_err config_err = { 0 }, err = { 0 };
 	char *none[] = { NULL, NULL };
 	struct command cmd;
+	bool recorded;
 	int r;
 
 	if (argc < 1) { /* possible before Linux 5.18, where argv[1] is then the environment */
@@ -79,22 +85,11 @@ int main(int argc, char **argv)
 	gs_log_open(config.log_level, config.log_file);
 	r = argv_read(argc, argv, &cmd, &err);
 	if (r == 0)
-		r = find_next(&config, &cmd, &next, &err);
-	if (r == 0) {
-		switch (cmd.verb) {
-		case VERB_CREATE:
-		case VERB_RUN:
-		case VERB_RESTORE:
-			r = prepare(&config, &config_err, &cmd, next, &err);
-			break;
-		case VERB_DELETE:
-			if (cmd.id && gs_id_valid(cmd.id))
-				(void)gs_registry_mark_deleted(config.run_dir, cmd.id, NULL);
-			break;
-		case VERB_OTHER:
-			break;
-		}
-	}
+		r = find_next(&config, &cmd, &next, &recorded, &err);
+	if (r == 0 && creates(cmd.verb))
+		r = prepare(&config, &config_err, &cmd, next, &err);
+	else if (r == 0 && cmd.verb == VERB_DELETE && recorded)
+		(void)gs_registry_mark_deleted(config.run_dir, cmd.id, NULL);
 	if (r == 0)
 		(void)next_exec(next, argv, &err);
 	report_error(&cmd, err.msg);

@@ -4,7 +4,8 @@
  *
  *   run_dir/containers/<id>.json        what the runtime knew at create
  *   run_dir/containers/<id>.hook.json   what gpushare-hook saw of the running container
- *   run_dir/containers/<id>.next        symbolic link whose text is the next runtime's path
+ *   run_dir/containers/<id>.next        symbolic link; its text is the next runtime's path and, if
+ *                                       that was called with --root, a newline and the root
  *   run_dir/by-name/<hash>/<id>         empty; hash: FNV-1a 64 of "<namespace>/<pod>/<container>"
  *   run_dir/deleted/<id>                empty; `delete` was called, sweep when it is gone
  *
@@ -13,7 +14,7 @@
  *
  * <id>.json: {"v":1,"id","bundle","pid_file","identity":{"namespace","pod","container"},
  * "sandbox_id","pod_uid","annotations":{ours only},"role":"holder"|"target"|"borrower",
- * "next","cgroups_path","boot_id","start_ticks":N,"deadline_ms":N,"grant","sources":[ID,...],
+ * "next","root","cgroups_path","boot_id","start_ticks":N,"deadline_ms":N,"grant","sources":[ID,...],
  * "shared_pid":bool,"spec":{the vendor slice, in the shape of config.json}}
  *
  * start_ticks: clock ticks since boot when the record was made (field 22 of /proc/PID/stat).

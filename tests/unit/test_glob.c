@@ -174,6 +174,24 @@ static void test_long_hostile_string_takes_no_time(void **state)
 	(void)alarm(0);
 }
 
+/* What no kernel takes as a path is matched against nothing: its author sets its length. */
+static void test_endless_paths_are_not_plain(void **state)
+{
+	cleanup_buf struct gs_buf name = { 0 }, path = { 0 };
+
+	gs_buf_addc(&name, '/');
+	for (int i = 0; i < 255; i++)
+		gs_buf_addc(&name, 'a');
+	assert_true(gs_path_plain(name.data));
+	for (int i = 0; i < 15; i++)
+		gs_buf_adds(&path, name.data);
+	assert_true(gs_path_plain(path.data));
+	gs_buf_adds(&path, name.data);
+	assert_false(gs_path_plain(path.data));
+	gs_buf_addc(&name, 'a');
+	assert_false(gs_path_plain(name.data));
+}
+
 static void test_plain_paths(void **state)
 {
 	static const char *const plain[] = { "/a", "/a/b", "/a/..b", "/.a", "/a/...", "/a b" };
@@ -198,6 +216,7 @@ int main(void)
 		cmocka_unit_test(test_mistakes_are_told),
 		cmocka_unit_test(test_long_hostile_string_takes_no_time),
 		cmocka_unit_test(test_plain_paths),
+		cmocka_unit_test(test_endless_paths_are_not_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,7 +151,7 @@ static void the_least_comes_back(void **state)
 	/* No name, no entry. */
 	assert_int_equal(tmpdir_count(*state, "by-name"), -1);
 	assert_int_equal(tmpdir_count(*state, "containers"), 1);
-	assert_null(gs_registry_next(*state, "c"));
+	assert_null(gs_registry_next(*state, "c", NULL));
 }
 
 static void only_root_may_look(void **state)
@@ -193,23 +193,57 @@ static void next_runtime(void **state)
 
 	in.next = (char[]){ "/opt/a/runc" };
 	write_ok(*state, &in);
-	next = gs_registry_next(*state, "c1");
+	next = gs_registry_next(*state, "c1", NULL);
 	assert_string_equal(next, "/opt/a/runc");
 	free(next);
 	in.next = (char[]){ "/opt/b/crun" };
 	write_ok(*state, &in);
-	next = gs_registry_next(*state, "c1");
+	next = gs_registry_next(*state, "c1", NULL);
 	assert_string_equal(next, "/opt/b/crun");
 	free(next);
 	/* Written once, then not: the old one must not stay. */
 	in.next = NULL;
 	write_ok(*state, &in);
-	assert_null(gs_registry_next(*state, "c1"));
-	assert_null(gs_registry_next(*state, "none"));
-	assert_null(gs_registry_next(*state, "../containers/c1"));
-	assert_null(gs_registry_next(*state, ""));
-	assert_null(gs_registry_next("/nonexistent", "c1"));
+	assert_null(gs_registry_next(*state, "c1", NULL));
+	assert_null(gs_registry_next(*state, "none", NULL));
+	assert_null(gs_registry_next(*state, "../containers/c1", NULL));
+	assert_null(gs_registry_next(*state, "", NULL));
+	assert_null(gs_registry_next("/nonexistent", "c1", NULL));
 	assert_int_equal(tmpdir_count(*state, "containers"), 1);
+}
+
+/* ctr, nerdctl and runc by hand use one id below several roots. */
+static void next_runtime_of_another_root(void **state)
+{
+	struct gs_record in = record_of("web", "p");
+	char *next;
+
+	in.next = (char[]){ "/opt/a/runc" };
+	in.root = (char[]){ "/run/a" };
+	write_ok(*state, &in);
+	next = gs_registry_next(*state, "web", "/run/a");
+	assert_string_equal(next, "/opt/a/runc");
+	free(next);
+	assert_null(gs_registry_next(*state, "web", "/run/b"));
+	assert_null(gs_registry_next(*state, "web", "/run/"));
+	assert_null(gs_registry_next(*state, "web", NULL));
+	in.root = NULL;
+	write_ok(*state, &in);
+	assert_null(gs_registry_next(*state, "web", "/run/a"));
+}
+
+/* A container that gets no record must not be taken for the dead one whose id it has. */
+static void drops_the_dead(void **state)
+{
+	struct gs_record in = record_of("web", "p"), out = { 0 };
+
+	write_ok(*state, &in);
+	gs_registry_drop_dead(*state, "web");
+	assert_int_equal(gs_registry_read(*state, "web", &out, NULL), -ENOENT);
+	assert_int_equal(tmpdir_count(*state, "containers"), 0);
+	gs_registry_drop_dead(*state, "web");
+	gs_registry_drop_dead(*state, "../web");
+	gs_registry_drop_dead("/nonexistent", "web");
 }
 
 static void refuses_what_could_not_be_read(void **state)
@@ -543,6 +577,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(only_root_may_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses_a_folder_of_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(next_runtime, setup, teardown),
+		cmocka_unit_test_setup_teardown(next_runtime_of_another_root, setup, teardown),
+		cmocka_unit_test_setup_teardown(drops_the_dead, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses_what_could_not_be_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(ids_are_no_paths, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_records, setup, teardown),
