@@ -48,7 +48,7 @@ cd /
 mount --move "$dir/dev" /dev
 
 # crun refuses the hybrid hierarchy (cgroup2 beside version 1), runc uses version 1 there anyway.
-# cgroup2 alone has no controllers where version 1 has them; its device rules (BPF) work all the same.
+# cgroup2 alone lacks the controllers that version 1 has; its device rules (BPF) work all the same.
 if [[ $cgroup == cgroup2 ]]; then
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup
 elif mountpoint -q /sys/fs/cgroup/unified; then
