@@ -190,6 +190,11 @@ static void create_is_not_always_the_verb(void **state)
 		{ "--newflag create --bundle B I", "create bundle=B id=I" },
 		{ "--newopt=create state X", "other id=X" },
 		{ "--newflag delete start", "delete id=start" },
+		/* crun takes beginnings of its options; to runc they are an error */
+		{ "--log-f json --debug create --bundle B I", "create bundle=B id=I" },
+		{ "--cgroup-m cgroupfs --debug create --bundle B I", "create bundle=B id=I" },
+		{ "--log-f=json --debug create --bundle B I", "create bundle=B id=I" },
+		{ "--deb --sys create --bundle B I", "create bundle=B id=I" },
 		{ "-- create --bundle B I", "create bundle=B id=I" },
 	};
 
@@ -288,6 +293,11 @@ static void refuses_what_is_unclear(void **state)
 		{ "--bundle= ID", "--bundle=" },
 		{ "--bundle \"\" ID", "--bundle" },
 		{ "-b \"\" ID", "-b" },
+		/* runc sorts options to the front: the first word becomes the value */
+		{ "X ID --bundle", "--bundle" },
+		{ "X ID -b", "-b" },
+		{ "X ID --pid-file", "--pid-file" },
+		{ "ID --bundle", "--bundle" },
 	};
 	static const char *const verbs[] = { "create", "run" };
 
