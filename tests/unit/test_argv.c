@@ -191,9 +191,9 @@ static void create_is_not_always_the_verb(void **state)
 		{ "--newopt=create state X", "other id=X" },
 		{ "--newflag delete start", "delete id=start" },
 		/* crun takes beginnings of its options; to runc they are an error */
-		{ "--log-f json --debug create --bundle B I", "create bundle=B id=I" },
+		{ "--log-l debug --debug create --bundle B I", "create bundle=B id=I" },
 		{ "--cgroup-m cgroupfs --debug create --bundle B I", "create bundle=B id=I" },
-		{ "--log-f=json --debug create --bundle B I", "create bundle=B id=I" },
+		{ "--log-l=debug --debug create --bundle B I", "create bundle=B id=I" },
 		{ "--deb --sys create --bundle B I", "create bundle=B id=I" },
 		{ "-- create --bundle B I", "create bundle=B id=I" },
 	};
