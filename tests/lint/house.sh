@@ -37,10 +37,14 @@ grep_report() {
 	{ grep -nHE "$@" || true; } | sed -E "s#^([^:]*:[0-9]+):.*#\1: $what#" | report
 }
 
-for file in "${licensed[@]}"; do
-	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' ||
-		report <<<"$file:1: no SPDX-License-Identifier in the first three lines"
-done
+awk 'FNR > 3 { nextfile }
+FNR == 1 { files[++n] = FILENAME }
+/SPDX-License-Identifier: / { ok[FILENAME] = 1 }
+END {
+	for (i = 1; i <= n; i++)
+		if (!(files[i] in ok))
+			print files[i] ":1: no SPDX-License-Identifier in the first three lines"
+}' "${licensed[@]}" | report
 
 grep_report "white space at the end of the line" '[[:space:]]$' "${all[@]}"
 grep_report "marker for unfinished work" '\b(TO''DO|FIX''ME|X''XX)\b' "${all[@]}"
@@ -49,21 +53,15 @@ grep_report "name of a package host" "$hosts" "${all[@]}"
 paths='(^|[^[:alnum:]_.}/-])/(wo''rk|tmp/w|root/\.[a-z]+)/'
 grep_report "path of somebody's machine" "$paths" "${all[@]}"
 
-for file in "${all[@]}"; do
-	if [[ -s $file && -n $(tail -c 1 "$file") ]]; then
-		report <<<"$file: no newline at the end"
-	fi
-	lines=$(wc -l <"$file")
-	if ((lines > 900)); then
-		report <<<"$file: $lines lines, more than 900"
-	fi
-done
+{ grep -lPz '[^\n]\z' "${all[@]}" || true; } | sed 's/$/: no newline at the end/' | report
+wc -l "${all[@]}" | awk '$2 != "total" && $1 > 900 {
+	print $2 ": " $1 " lines, more than 900"
+}' | report
 
 if ((${#code[@]} > 0)); then
-	for file in "${code[@]}"; do
-		expand -t 8 "$file" | { grep -nE '^.{101}' || true; } |
-			sed -E "s#^([0-9]+):.*#$file:\1: more than 100 columns#" | report
-	done
+	perl -CSD -ne 'chomp; 1 while s/\t/" " x (8 - $-[0] % 8)/e;
+		print "$ARGV:$.: more than 100 columns\n" if length > 100;
+		close ARGV if eof' "${code[@]}" | report
 fi
 
 if ((${#c[@]} > 0)); then
@@ -72,19 +70,18 @@ if ((${#c[@]} > 0)); then
 	grep_report "// comment" '^[[:space:]]*//( [^S]|[^ ]|$)' "${c[@]}"
 	grep_report "include by a relative path" '^[[:space:]]*#[[:space:]]*include "\.' "${c[@]}"
 	# Arrows point one way: programs stand on common, common on include, kmod on include alone.
-	for file in "${c[@]}"; do
-		folder=${file%%/*}
-		case $folder in
-		tests) continue ;;
-		include | kmod) allowed=$folder ;;
-		common) allowed='common' ;;
-		*) allowed="common|$folder" ;;
-		esac
-		awk -F '"' -v ok="^(($allowed|gpushare|uapi)/|[^/]*$)" -v folder="$folder" '
-		/^[ \t]*#[ \t]*include[ \t]*"/ && $2 !~ ok {
-			print FILENAME ":" FNR ": " folder " must not include " $2
-		}' "$file" | report
-	done
+	awk -F '"' '
+	FNR == 1 {
+		folder = FILENAME
+		sub(/\/.*/, "", folder)
+		ok = folder "|gpushare|uapi"
+		if (folder != "include" && folder != "kmod")
+			ok = ok "|common"
+		ok = "^((" ok ")/|[^/]*$)"
+	}
+	folder != "tests" && /^[ \t]*#[ \t]*include[ \t]*"/ && $2 !~ ok {
+		print FILENAME ":" FNR ": " folder " must not include " $2
+	}' "${c[@]}" | report
 fi
 
 # Functions that a header declares have a comment right above them, or above the group of lines

@@ -6,8 +6,8 @@
 #
 # The analyzer sees one file at a time. Of a function defined elsewhere it believes that it may give
 # any number, and follows paths on which a call "failed" with 1 and set nothing. So it is told the
-# error idiom: whatever takes a `struct gs_err *` gives 0 or less, and gs_err_*() less than 0; and in
-# a unit test, that the test ends where an assertion of cmocka fails.
+# error idiom: whatever takes a `struct gs_err *` gives 0 or less, and gs_err_*() less than 0. It is
+# told too that a unit test ends where an assertion of cmocka fails.
 set -euo pipefail
 
 flags=("${@:1:$#-1}")
