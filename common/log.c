@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,12 +17,23 @@ static enum gs_log_level log_level;
 
 void gs_log_open(enum gs_log_level level, const char *file)
 {
+	struct stat st;
+
 	if (log_fd >= 0)
 		(void)close(log_fd);
 	log_level = level;
 	log_fd = -1;
-	if (file)
-		log_fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (!file)
+		return;
+	/* O_NONBLOCK: a FIFO without a reader must not stop every container of the node */
+	log_fd =
+		open(file,
+		     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		     0640);
+	if (log_fd >= 0 && (fstat(log_fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+		(void)close(log_fd);
+		log_fd = -1;
+	}
 }
 
 void gs_log_time(char ret[40])

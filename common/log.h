@@ -6,7 +6,8 @@
 #include "common/config.h"
 
 /*
- * Lines of @level and graver go to @file from now on; NULL: nowhere. Each is one write(2) with
+ * Lines of @level and graver go to @file from now on; NULL: nowhere. It is a regular file, made
+ * where it is missing; anything else (a FIFO, say) is left alone. Each line is one write(2) with
  * O_APPEND, so that lines of several processes do not mix. A log that can't be written is no
  * error: nothing of ours may depend on it.
  */

@@ -134,7 +134,29 @@ static int take_value(struct walk *w, const char *name, size_t len, const char *
 
 	if (!value && w->i + 1 < w->argc)
 		value = w->argv[++w->i];
-	return value ? set(w, name, len, value, arg, err) : 0;
+	if (value)
+		return set(w, name, len, value, arg, err);
+	/* runc sorts the words first, and takes the next one of those that are no options */
+	return w->strict ? unclear(arg, "lacks its value", err) : 0;
+}
+
+/*
+ * The one option with a value that @name begins, as getopt_long (crun) takes it; NULL where there
+ * is none, or several: that is an error to runc and crun both.
+ */
+static const char *abbreviated(const char *list, const char *name, size_t len)
+{
+	const char *found = NULL;
+
+	for (const char *p = list; len && (p = strchr(p, ' ')) != NULL && p[1];) {
+		p++;
+		if (strncmp(p, name, len) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = p;
+	}
+	return found;
 }
 
 /* A word with two dashes; in front of the verb, where there are no clusters, also with one. */
@@ -144,9 +166,13 @@ static int long_option(struct walk *w, bool global, struct gs_err *err)
 	const char *name = arg + (arg[1] == '-' ? 2 : 1);
 	const char *eq = strchr(name, '=');
 	size_t len = eq ? (size_t)(eq - name) : strlen(name);
+	const char *whole;
 
 	if (takes_value(w, name, len))
 		return take_value(w, name, len, eq, err);
+	whole = global && arg[1] == '-' ? abbreviated(w->values, name, len) : NULL;
+	if (whole)
+		return take_value(w, whole, strcspn(whole, " "), eq, err);
 	if (w->strict && in_list(w->values, name, len, false))
 		return unclear(arg,
 			       "an abbreviated option, which not every runtime takes; write it out",

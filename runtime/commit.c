@@ -43,6 +43,7 @@ static int final_slice(const struct create *c, struct gs_buf *out, struct gs_err
 	r = spec_read(&spec, gs_strndup(c->text, c->len), c->len, err);
 	if (r < 0)
 		return gs_err_prefix(err, "the edited config.json");
+	spec.no_rules_allow_all = c->spec.no_rules_allow_all;
 	slice_find(&spec, &c->cat, &slice);
 	slice_text(&slice, out);
 	return 0;

@@ -14,6 +14,7 @@
 #include "runtime/create.h"
 #include "runtime/fence.h"
 #include "runtime/limits.h"
+#include "runtime/next.h"
 
 #define CONFIG_JSON "config.json"
 
@@ -183,15 +184,11 @@ static int plan_target(struct create *c, struct gs_err *err)
 	return r;
 }
 
-static int plan_annotated(struct create *c, struct gs_err *err)
+/* The container asks for something. */
+static int plan_request(struct create *c, struct gs_err *err)
 {
 	int r;
 
-	r = request_read(&c->spec, &c->who, &c->req, err);
-	if (r < 0 || !is_request(&c->req))
-		return r;
-	if (c->config_err->code)
-		return gs_err_set(err, c->config_err->code, "%s", c->config_err->msg);
 	if (!js_is(c->spec.process, JS_OBJECT) || !js_is(c->spec.linux_obj, JS_OBJECT))
 		return gs_err_set(err, EINVAL, "config.json has no \"%s\": nothing can be added",
 				  js_is(c->spec.process, JS_OBJECT) ? "linux" : "process");
@@ -206,8 +203,8 @@ static int plan_annotated(struct create *c, struct gs_err *err)
 	return r;
 }
 
-/* The catalogue decides who is a holder. Where it is broken only annotated containers suffer. */
-static int load_catalogue(struct create *c, bool annotated, struct gs_err *err)
+/* The catalogue decides who is a holder. Where it is broken, only those who ask suffer. */
+static int load_catalogue(struct create *c, bool asks, struct gs_err *err)
 {
 	struct gs_err why = { 0 };
 	int r;
@@ -216,7 +213,7 @@ static int load_catalogue(struct create *c, bool annotated, struct gs_err *err)
 	if (r == 0)
 		return 0;
 	gs_log(GS_LOG_ERROR, "catalogue: %s", why.msg);
-	return annotated ? gs_err_set(err, why.code, "%s", why.msg) : 0;
+	return asks ? gs_err_set(err, why.code, "%s", why.msg) : 0;
 }
 
 /*
@@ -239,42 +236,56 @@ static int read_who(struct create *c, struct gs_err *err)
 	return 0;
 }
 
-int create_plan(struct create *c, struct gs_err *err)
+/* Whose container it is and what it asks for. 1: nothing of ours to do with it. */
+static int read_request(struct create *c, struct gs_err *err)
 {
 	struct gs_err why = { 0 };
-	struct gs_buf out = { 0 };
-	bool annotated;
+	bool annotated = spec_is_annotated(&c->spec);
 	int r;
 
-	r = read_spec(c, err);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	annotated = spec_is_annotated(&c->spec);
 	r = read_who(c, &why);
 	if (r < 0 && annotated)
 		return gs_err_set(err, why.code, "%s", why.msg);
 	if (r < 0 || c->who.sandbox)
+		return 1;
+	if (!annotated)
 		return 0;
-	if (annotated && !gs_identity_is_set(&c->who.id)) {
+	if (!gs_identity_is_set(&c->who.id)) {
 		gs_log(GS_LOG_DEBUG, "passed through: annotated, but it has no identity in the "
 				     "vocabulary of config key \"cri\"");
-		annotated = false;
-	}
-	if (!annotated && c->config_err->code)
 		return 0;
-	r = load_catalogue(c, annotated && !c->config_err->code, err);
+	}
+	return request_read(&c->spec, &c->who, &c->req, err);
+}
+
+int create_plan(struct create *c, struct gs_err *err)
+{
+	struct gs_buf out = { 0 };
+	bool asks;
+	int r;
+
+	r = read_spec(c, err);
+	if (r == 0)
+		r = read_request(c, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	asks = is_request(&c->req);
+	if (c->config_err->code)
+		return asks ? gs_err_set(err, c->config_err->code, "%s", c->config_err->msg) : 0;
+	r = load_catalogue(c, asks, err);
 	if (r < 0)
 		return r;
 	c->bundle_path = realpath(c->bundle ? c->bundle : ".", NULL);
 	if (!c->bundle_path)
-		return annotated ? gs_err_errno(err, errno, "bundle %s", c->bundle) : 0;
+		return asks ? gs_err_errno(err, errno, "bundle %s", c->bundle) : 0;
+	c->spec.no_rules_allow_all = next_allows_without_rules(c->next);
 	slice_find(&c->spec, &c->cat, &c->own);
 	c->role = GS_ROLE_HOLDER;
 	c->recorded = slice_has_cards(&c->own, NULL) && c->id && gs_id_valid(c->id);
 	rewrite_begin(&c->rw, &c->spec);
-	if (!annotated)
+	if (!asks)
 		return 0;
-	r = plan_annotated(c, err);
+	r = plan_request(c, err);
 	if (r < 0 || !rewrite_changes(&c->rw))
 		return r;
 	rewrite_text(&c->rw, &out);

@@ -19,6 +19,8 @@
 #define CHAR_MAJORS 512
 /* Folders of /dev are few and flat. */
 #define DEV_DEPTH_MAX 4
+/* Far more than a node has; what comes after is not allowed in fenced majors. */
+#define NODES_MAX 65536
 
 /* One character device of the host or of the spec. */
 struct node {
@@ -30,6 +32,7 @@ struct survey {
 	const struct gs_catalogue *cat;
 	struct node *nodes;
 	size_t n;
+	dev_t dev; /* the file system of /dev */
 	bool fenced[CHAR_MAJORS]; /* a vendor has nodes of this major */
 };
 
@@ -47,22 +50,37 @@ static void add_node(struct survey *s, const char *path, unsigned int major, uns
 	s->nodes[s->n++] = (struct node){ major, minor, vendor };
 }
 
+/*
+ * The kernel's own folders of /dev: what is mounted below it (pts, shm, mqueue, hugepages) or what
+ * everybody may write to is filled by pods, and no node in there says anything about a card.
+ */
+static bool is_devtmpfs(int fd, dev_t dev)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == dev && st.st_uid == 0 && !(st.st_mode & S_IWOTH);
+}
+
 /* Every character device below @path. What can't be read can't be opened by a container either. */
 static void walk_dev(struct survey *s, int parent, const char *name, const char *path, int depth)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	cleanup_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
+	struct stat st;
 
-	while (dir && (e = readdir(dir)) != NULL) {
+	if (depth == 0 && fd >= 0 && fstat(fd, &st) == 0)
+		s->dev = st.st_dev;
+	if (!dir || !is_devtmpfs(fd, s->dev))
+		return;
+	while (s->n < NODES_MAX && (e = readdir(dir)) != NULL) {
 		cleanup_free char *sub = NULL;
-		struct stat st;
 
 		if (e->d_name[0] == '.' || (e->d_type != DT_CHR && e->d_type != DT_DIR))
 			continue;
 		sub = gs_asprintf("%s/%s", path, e->d_name);
 		if (e->d_type == DT_DIR) {
-			if (depth < DEV_DEPTH_MAX && strcmp(sub, "/dev/pts") != 0)
+			if (depth < DEV_DEPTH_MAX)
 				walk_dev(s, dirfd(dir), e->d_name, sub, depth + 1);
 		} else if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 			add_node(s, sub, major(st.st_rdev), minor(st.st_rdev));

@@ -21,6 +21,7 @@
 #include "common/registry.h"
 #include "common/xalloc.h"
 #include "gpushare/agent.h"
+#include "runtime/report.h"
 
 /* The state that the runtime writes to a hook's stdin (runtime-spec, "State"). */
 #define STATE_MAX (16 * 1024 * 1024)
@@ -177,6 +178,6 @@ int main(int argc, char **argv)
 			return 0;
 	}
 	gs_log(GS_LOG_ERROR, "%s", err.msg);
-	(void)fprintf(stderr, "gpushare-hook: %s\n", err.msg);
+	report_line("gpushare-hook", err.msg);
 	return 1;
 }

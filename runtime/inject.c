@@ -111,23 +111,9 @@ static void grant_device(struct merge *m, const struct source *src, const struct
 	m->granted.v[m->granted.n++] = (struct granted){ d->type, d->major, d->minor, access };
 }
 
-/*
- * A spec without any rule: runc 1.1 allows the default devices then, crun 1.8 every device. A list
- * that crun gets from us would take away what the container has without it.
- */
-static bool absent_rules_allow_all(const char *next)
-{
-	const char *slash = strrchr(next, '/');
-	const char *name = slash ? slash + 1 : next;
-
-	return strcmp(name, "crun") == 0 || strcmp(name, "krun") == 0;
-}
-
 /* A rule for each device behind the target's own, unless those grant it already. */
 static void add_rules(struct merge *m)
 {
-	if (m->target->n_rules == 0 && absent_rules_allow_all(m->in->next))
-		return;
 	for (size_t i = 0; i < m->granted.n; i++) {
 		const struct granted *g = &m->granted.v[i];
 		unsigned int have = spec_rules_access(m->target, g->type, g->major, g->minor);

@@ -43,12 +43,14 @@ static void tighten(struct rewrite *rw, const char *group, const char *key, int6
 
 static int limit_cpu(struct rewrite *rw, int64_t milli, struct gs_err *err)
 {
-	int64_t period, quota, shares, want;
+	int64_t period, quota, burst, shares, want;
 	int r;
 
 	r = present(rw, "cpu", "period", 0, &period, err);
 	if (r == 0)
 		r = present(rw, "cpu", "quota", 0, &quota, err);
+	if (r == 0)
+		r = present(rw, "cpu", "burst", 0, &burst, err);
 	if (r == 0)
 		r = present(rw, "cpu", "shares", 0, &shares, err);
 	if (r < 0)
@@ -60,7 +62,11 @@ static int limit_cpu(struct rewrite *rw, int64_t milli, struct gs_err *err)
 		rewrite_limit(rw, "cpu", "period", period);
 	}
 	want = milli * period / 1000;
-	tighten(rw, "cpu", "quota", quota, want < QUOTA_MIN_US ? QUOTA_MIN_US : want);
+	if (want < QUOTA_MIN_US)
+		want = QUOTA_MIN_US;
+	tighten(rw, "cpu", "quota", quota, want);
+	if (burst > want) /* the kernel refuses a burst above the quota */
+		rewrite_limit(rw, "cpu", "burst", want);
 	want = milli * 1024 / 1000;
 	if (want < SHARES_MIN)
 		want = SHARES_MIN;
@@ -71,21 +77,37 @@ static int limit_cpu(struct rewrite *rw, int64_t milli, struct gs_err *err)
 	return 0;
 }
 
-int limits_apply(struct rewrite *rw, const struct request *req, struct gs_err *err)
+/*
+ * memory.swap is memory and swap together: where it is given, what it leaves for swap alone stays
+ * the same. Without it the kubelet's and the kernel's default applies.
+ */
+static int limit_memory(struct rewrite *rw, int64_t want, struct gs_err *err)
 {
-	int64_t have;
+	int64_t limit, both;
 	int r;
 
-	if (req->vcpu_milli) {
-		r = limit_cpu(rw, req->vcpu_milli, err);
-		if (r < 0)
-			return r;
-	}
-	if (req->vmem_bytes) {
-		r = present(rw, "memory", "limit", 0, &have, err);
-		if (r < 0)
-			return r;
-		tighten(rw, "memory", "limit", have, req->vmem_bytes);
+	r = present(rw, "memory", "limit", 0, &limit, err);
+	if (r == 0)
+		r = present(rw, "memory", "swap", 0, &both, err);
+	if (r < 0)
+		return r;
+	tighten(rw, "memory", "limit", limit, want);
+	if (both > 0 && (limit <= 0 || limit > want)) {
+		int64_t swap = limit > 0 && both > limit ? both - limit : 0;
+
+		rewrite_limit(rw, "memory", "swap",
+			      swap > INT64_MAX - want ? INT64_MAX : want + swap);
 	}
 	return 0;
+}
+
+int limits_apply(struct rewrite *rw, const struct request *req, struct gs_err *err)
+{
+	int r = 0;
+
+	if (req->vcpu_milli)
+		r = limit_cpu(rw, req->vcpu_milli, err);
+	if (r == 0 && req->vmem_bytes)
+		r = limit_memory(rw, req->vmem_bytes, err);
+	return r;
 }

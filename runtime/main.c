@@ -3,6 +3,7 @@
  * gpushare-runtime: an OCI runtime that edits annotated containers' config.json and then becomes
  * the next runtime. It takes no argument of its own.
  */
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,17 @@ static int prepare(const struct gs_config *config, const struct gs_err *config_e
 	return r;
 }
 
+/*
+ * A caller may have closed one of the first three descriptors: a file of ours must not get its
+ * number and then what is meant for stderr. The next runtime finds them closed as they were.
+ */
+static void fill_standard_fds(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
 	cleanup_config struct gs_config config;
@@ -79,6 +91,7 @@ int main(int argc, char **argv)
 		argc = 1;
 		argv[0] = (char *)"gpushare-runtime";
 	}
+	fill_standard_fds();
 	gs_config_init(&config);
 	/* an error is kept: it concerns annotated containers alone */
 	(void)gs_config_load(&config, basename(argv[0]), &config_err);

@@ -64,6 +64,14 @@ static const char *unusable(const char *path)
 	return NULL;
 }
 
+bool next_allows_without_rules(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	return strcmp(name, "crun") == 0 || strcmp(name, "krun") == 0;
+}
+
 bool next_usable(const char *path)
 {
 	return !unusable(path);

@@ -16,6 +16,12 @@
  */
 int next_find(const struct gs_strv *names, char **ret, struct gs_err *err);
 
+/*
+ * What does the runtime with this path make of a spec without any device rule? runc 1.1 allows the
+ * default devices then; crun 1.8 every device, and this is true.
+ */
+bool next_allows_without_rules(const char *path);
+
 /* Can @path be the next runtime: an executable file, and not this program? */
 bool next_usable(const char *path);
 

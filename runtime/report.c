@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Errors go where the caller looks. */
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +12,8 @@
 #include "common/log.h"
 #include "runtime/report.h"
 
+#define STDERR_WAIT_MS 1000
+
 /* crun's --log may begin with a driver; what is no file we leave alone. */
 static const char *log_path(const char *log)
 {
@@ -18,7 +22,7 @@ static const char *log_path(const char *log)
 	return strncmp(log, "file:", 5) == 0 ? log + 5 : log;
 }
 
-void report_error(const struct command *cmd, const char *msg)
+static void report_to_log(const struct command *cmd, const char *msg)
 {
 	const char *path = log_path(cmd->log);
 	cleanup_buf struct gs_buf line = { 0 };
@@ -26,12 +30,11 @@ void report_error(const struct command *cmd, const char *msg)
 	char full[GS_ERR_MAX + 16];
 	char when[40];
 
-	/* the kubelet shows it in an event, where nothing else tells whose words these are */
-	(void)snprintf(full, sizeof(full), "gpushare: %s", msg);
-	(void)fprintf(stderr, "gpushare-runtime: %s\n", msg);
 	gs_log(GS_LOG_ERROR, "%s", msg);
 	if (!path || !*path)
 		return;
+	/* the kubelet shows it in an event, where nothing else tells whose words these are */
+	(void)snprintf(full, sizeof(full), "gpushare: %s", msg);
 	gs_log_time(when);
 	if (cmd->log_format && strcmp(cmd->log_format, "json") == 0) {
 		gs_buf_adds(&line, "{\"level\":\"error\",\"msg\":");
@@ -42,7 +45,29 @@ void report_error(const struct command *cmd, const char *msg)
 		gs_buf_add_json(&line, full);
 		gs_buf_addc(&line, '\n');
 	}
-	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
 	if (fd >= 0 && write(fd, line.data, line.len) < 0)
-		(void)fprintf(stderr, "gpushare-runtime: write %s failed\n", path);
+		return; /* the line on stderr is all there is then */
+}
+
+void report_line(const char *program, const char *msg)
+{
+	struct pollfd pfd = { .fd = STDERR_FILENO, .events = POLLOUT };
+	char line[GS_ERR_MAX + 64];
+	int n;
+
+	/* shorter than PIPE_BUF: after POLLOUT a pipe takes it whole, without waiting */
+	n = snprintf(line, sizeof(line), "%s: %s\n", program, msg);
+	if (n >= (int)sizeof(line))
+		n = (int)sizeof(line) - 1;
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (poll(&pfd, 1, STDERR_WAIT_MS) == 1 && (pfd.revents & POLLOUT) &&
+	    write(STDERR_FILENO, line, (size_t)n) < 0)
+		return; /* there is nowhere left to say so */
+}
+
+void report_error(const struct command *cmd, const char *msg)
+{
+	report_to_log(cmd, msg);
+	report_line("gpushare-runtime", msg);
 }

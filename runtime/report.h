@@ -7,8 +7,14 @@
 
 /*
  * Appends one error record to the file of --log, in runc's shape of --log-format (containerd shows
- * only that), and writes one line to stderr (CRI-O and people look there). @cmd may have no log.
+ * only that), and then writes one line to stderr (CRI-O and people look there). @cmd may have no log.
  */
 void report_error(const struct command *cmd, const char *msg);
+
+/*
+ * "<program>: <msg>" and a newline to stderr, if it takes them within a second: it may be a pipe
+ * whose reader is gone or does not read.
+ */
+void report_line(const char *program, const char *msg);
 
 #endif

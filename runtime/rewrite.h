@@ -11,7 +11,7 @@ struct rewrite_limit {
 	int64_t value;
 };
 
-#define REWRITE_LIMITS_MAX 4
+#define REWRITE_LIMITS_MAX 8
 
 struct rewrite {
 	const struct spec *spec;

@@ -36,6 +36,19 @@ static bool has_record(const struct scan *scan, const char *id)
 	return access(path, F_OK) == 0;
 }
 
+/* Did it get its devices through us? Then it is not older than gpushare: its record is lost. */
+static bool is_ours(const struct gs_config *config, const struct spec *spec)
+{
+	for (size_t i = 0; i < spec->n_hooks; i++) {
+		const char *slash = strrchr(spec->hook[i].path, '/');
+
+		if (strcmp(spec->hook[i].path, config->hook) == 0 ||
+		    (slash && strcmp(slash, "/gpushare-hook") == 0))
+			return true;
+	}
+	return false;
+}
+
 static char *pid_file_of(const char *dir)
 {
 	char *path = gs_asprintf("%s/init.pid", dir);
@@ -79,7 +92,7 @@ static void look(struct scan *scan, const char *dir, const char *id)
 	record.sandbox_id = gs_steal(who.sandbox_id);
 	record.pod_uid = gs_steal(who.pod_uid);
 	record.annotations = spec_our_annotations(&spec);
-	record.role = GS_ROLE_HOLDER;
+	record.role = is_ours(scan->config, &spec) ? GS_ROLE_TARGET : GS_ROLE_HOLDER;
 	record.cgroups_path = gs_strdup(spec.cgroups_path);
 	record.boot_id = gs_strdup(boot_id);
 	scan->each(&record, &spec, scan->arg);

@@ -203,7 +203,8 @@ static void add_rules(const struct slice *slice, struct gs_buf *out)
 	const struct spec *spec = slice->spec;
 	bool first = true;
 
-	if (spec_allows_all(spec)) {
+	/* a spec without rules lists its own devices, not the node's */
+	if (spec->n_rules && spec_allows_all(spec)) {
 		gs_buf_addc(out, '[');
 		slice_add_rule(out, 'c', RULE_ANY, RULE_ANY, spec_default_access(spec, 'c'));
 		gs_buf_addc(out, ']');

@@ -80,6 +80,13 @@ static void each_bundle(struct gs_record *record, struct spec *spec, void *arg)
 
 	if (!is_candidate(s, record) || !is_first(s, record))
 		return;
+	if (record->role != GS_ROLE_HOLDER) {
+		/* whether it only borrows them nobody can tell any more */
+		gs_err_set(&s->wrong, ENOENT,
+			   "container %s was given its devices by gpushare, but its record is lost",
+			   record->id);
+		return;
+	}
 	slice_find(spec, s->cat, &whole);
 	slice_text(&whole, &text);
 	src->scanned = true;

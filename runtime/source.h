@@ -33,8 +33,9 @@ int source_find(const struct gs_config *config, const struct gs_catalogue *cat,
 
 /*
  * scan.c: calls @each for every bundle whose config.json says that it is @name and that has no
- * record in the registry. The record is made up from the bundle; its spec is the whole
- * config.json, of which @each may take both over.
+ * record in the registry. The record is made up from the bundle (role holder, or target where our
+ * hook in the spec says that it was given its devices); its spec is the whole config.json. @each
+ * may take both over.
  */
 void scan_bundles(const struct gs_config *config, const char *bundle,
 		  const struct gs_identity *name,

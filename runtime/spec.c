@@ -412,6 +412,8 @@ unsigned int spec_rules_access(const struct spec *spec, char type, int64_t major
 {
 	unsigned int access = 0;
 
+	if (spec->n_rules == 0 && spec->no_rules_allow_all)
+		return ACCESS_ALL;
 	for (size_t i = 0; i < spec->n_rules; i++) {
 		const struct spec_rule *rule = &spec->rule[i];
 

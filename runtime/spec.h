@@ -84,6 +84,7 @@ struct spec {
 	struct spec_hook *hook;
 	size_t n_hooks;
 	char *cgroups_path; /* "" where there is none */
+	bool no_rules_allow_all; /* set by who knows the runtime: what a spec without rules means */
 };
 
 /*

@@ -14,6 +14,7 @@
 #include "common/cleanup.h"
 #include "common/xalloc.h"
 #include "runtime/inject.h"
+#include "runtime/next.h"
 #include "tests/unit/specs.h"
 #include "tests/unit/tmpdir.h"
 
@@ -98,6 +99,7 @@ static char *merge(const char *target, const struct given *given, const char *ne
 			     .strict = strict };
 
 	spec_make(&spec, target);
+	spec.no_rules_allow_all = next_allows_without_rules(next);
 	slice_find(&spec, &cat, &own);
 	rewrite_begin(&rw, &spec);
 	*ret_granted = (struct granted_list){ 0 };

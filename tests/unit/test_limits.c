@@ -54,6 +54,18 @@ static void applies(void **state)
 		/* another period is kept, the quota counts in it */
 		{ 1500, 0, "{\"cpu\":{\"period\":50000}}",
 		  "{\"cpu\":{\"period\":50000,\"quota\":75000,\"shares\":1536}}" },
+		/* memory and swap together: what was left for swap alone stays */
+		{ 0, 1 << 20, "{\"memory\":{\"limit\":8388608,\"swap\":8388608}}",
+		  "{\"memory\":{\"limit\":1048576,\"swap\":1048576}}" },
+		{ 0, 1 << 20, "{\"memory\":{\"limit\":8388608,\"swap\":9388608}}",
+		  "{\"memory\":{\"limit\":1048576,\"swap\":2048576}}" },
+		{ 0, 1 << 20, "{\"memory\":{\"limit\":4096,\"swap\":8192}}",
+		  "{\"memory\":{\"limit\":4096,\"swap\":8192}}" },
+		{ 0, 1 << 20, "{\"memory\":{\"swap\":-1}}",
+		  "{\"memory\":{\"swap\":-1,\"limit\":1048576}}" },
+		/* a burst above the quota is an error to the kernel */
+		{ 500, 0, "{\"cpu\":{\"period\":100000,\"burst\":90000}}",
+		  "{\"cpu\":{\"period\":100000,\"burst\":50000,\"quota\":50000,\"shares\":512}}" },
 		/* no period that the kernel takes */
 		{ 1000, 0, "{\"cpu\":{\"period\":0}}",
 		  "{\"cpu\":{\"period\":100000,\"quota\":100000,\"shares\":1024}}" },
