@@ -27,6 +27,7 @@ RUNTIME = BIN + "/gpushare-runtime"
 HOOK = HOME + "/libexec/gpushare-hook"
 SPEC = HOME + "/libexec/gpushare-spec"
 VENDORS = HOME + "/vendors.d"
+KEPT = HOME + "/kept"  # what reset() takes its copies from
 CONFIG = HOME + "/config.json"
 LIB = HOME + "/lib"
 RUN = "/run/gpushare"
@@ -142,6 +143,9 @@ class Node:
             to = {"gpushare-runtime": RUNTIME, "gpushare-hook": HOOK, "gpushare-spec": SPEC}[name]
             os.makedirs(os.path.dirname(to), exist_ok=True)
             shutil.copy(os.path.join(BUILD, name), to)
+        os.makedirs(KEPT)
+        shutil.copy(os.path.join(TOP, "build/programs/fakenext"), KEPT)
+        shutil.copytree(os.path.join(TOP, "vendors"), KEPT + "/vendors.d")
         self.reset()
 
     def reset(self):
@@ -162,6 +166,7 @@ class Node:
         for entry in os.scandir("/run"):
             if entry.path != HOME:
                 shutil.rmtree(entry.path)
+        self.forget_snapshot()
         for folder in (LIB, HOME + "/as", HOME + "/tmp", VENDORS, "/dev", "/sys/dev/char"):
             empty(folder)
         for entry in os.scandir(BIN):
@@ -170,11 +175,12 @@ class Node:
         for entry in os.scandir(HOME):
             if entry.is_file(follow_symlinks=False):
                 os.unlink(entry.path)
-        os.makedirs(VENDORS, exist_ok=True)
-        for entry in os.scandir(os.path.join(TOP, "vendors")):
-            shutil.copy(entry.path, VENDORS)
+        for folder in (VENDORS, HOME + "/tmp", HOME + "/as", LIB):
+            os.makedirs(folder, exist_ok=True)
+        for entry in os.scandir(KEPT + "/vendors.d"):
+            os.link(entry.path, os.path.join(VENDORS, entry.name))
         for name in ("runc", "crun", "nvidia-container-runtime"):
-            shutil.copy(os.path.join(TOP, "build/programs/fakenext"), os.path.join(BIN, name))
+            os.link(KEPT + "/fakenext", os.path.join(BIN, name))
         for name, major, minor in PLAIN_NODES:
             self.device("/dev/" + name, "c", major, minor)
         for name, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"),
@@ -182,6 +188,24 @@ class Node:
             os.symlink("/proc/self/" + target, "/dev/" + name)
         self.layout = "containerd"
         self.configure({})
+
+    def snapshot(self):
+        """What the registry and the grants are now, for restore()."""
+        self.forget_snapshot()
+        for at, folder in enumerate((RUN, LIB)):
+            if os.path.isdir(folder):
+                shutil.copytree(folder, "%s/snapshot-%d" % (HOME, at), symlinks=True)
+
+    def restore(self):
+        """Registry and grants as they were at snapshot(); containers and all else stay."""
+        for at, folder in enumerate((RUN, LIB)):
+            forget(folder)
+            if os.path.isdir("%s/snapshot-%d" % (HOME, at)):
+                shutil.copytree("%s/snapshot-%d" % (HOME, at), folder, symlinks=True)
+
+    def forget_snapshot(self):
+        for at in range(2):
+            forget("%s/snapshot-%d" % (HOME, at))
 
     def configure(self, keys, text=None):
         """The configuration: what tests need, with keys on top; or a text as it is."""
