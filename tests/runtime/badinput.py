@@ -350,7 +350,8 @@ def damaged_records():
     good = json.loads(fakenode.read(record_path()))
     asks = dumps(specs.target())
     changes = [{"v": 2}, {"v": None}, {"id": "other"}, {"id": None}, {"bundle": 5},
-               {"bundle": None}, {"role": "king"}, {"role": None}, {"spec": None}, {"spec": []}, {"start_ticks": -1},
+               {"bundle": None}, {"role": "king"}, {"role": None}, {"spec": None}, {"spec": []},
+               {"start_ticks": -1},
                {"start_ticks": "1"}, {"sources": "x"}, {"shared_pid": 1}, {"annotations": []},
                {"identity": {"pod": "devpod"}}, {"identity": 5}]
     texts = [json.dumps({k: v for k, v in {**good, **c}.items() if v is not None}) for c in changes]

@@ -391,7 +391,8 @@ def agent_refuses():
     answers = [b"{", b"[]", b"null", b'{"v":1}', b'{"ok":true}', b'{"v":2,"ok":true}',
                b'{"v":1,"ok":"true"}', b'{"v":1,"ok":1}', b'{"v":1,"ok":false}', b"\xff\xfe",
                b"x" * 70000, b'{"v":1,"ok":true}{"v":1,"ok":true}',
-               b'{"v":1,"ok":false,"error":"a\\nb\\u001b[31m"}', b'{"v":1,"ok":false,"error":5}', b""]
+               b'{"v":1,"ok":false,"error":"a\\nb\\u001b[31m"}',
+               b'{"v":1,"ok":false,"error":5}', b""]
     for answer in answers:
         with Agent(answer):
             refused(borrower(), "a spot container can't start: @ANY@")
@@ -531,7 +532,8 @@ def hook_of_an_ordinary_target():
 # Cards that are lent.
 def lend(cgroups, **change):
     lent = {"v": 1, "card": "GPU-1", "vendor": "nvidia",
-            "nodes": [{"type": "c", "major": 195, "minor": 0}], "select": [specs.GPU.split("=")[1]], "cgroups": cgroups}
+            "nodes": [{"type": "c", "major": 195, "minor": 0}],
+            "select": [specs.GPU.split("=")[1]], "cgroups": cgroups}
     lent.update(change)
     os.makedirs(fakenode.RUN + "/lent", mode=0o700, exist_ok=True)
     os.chmod(fakenode.RUN, 0o700)
