@@ -143,15 +143,27 @@ static int commit_target(const struct create *c, struct gs_err *err)
 	return r;
 }
 
+/*
+ * The cards that the container holds itself. A borrower holds none; a target's selector is not its
+ * own any more, and it joins its source's holding in whatever state that is.
+ */
+static int reclaim_own(const struct create *c, struct gs_err *err)
+{
+	const char *next = c->role == GS_ROLE_HOLDER ? c->next : NULL;
+
+	if (c->role == GS_ROLE_BORROWER || !slice_has_cards(&c->own, NULL))
+		return 0;
+	return reclaim(c->config, &c->own, next, c->id ? c->id : "", c->deadline_ms, err);
+}
+
 int create_commit(struct create *c, struct gs_err *err)
 {
-	int r = 0;
+	int r;
 
 	gs_registry_sweep(c->config->run_dir, SWEEP_MAX);
 	if (!c->recorded && c->id)
 		gs_registry_drop_dead(c->config->run_dir, c->id);
-	if (slice_has_cards(&c->own, NULL))
-		r = reclaim(c->config, &c->own, c->next, c->id ? c->id : "", c->deadline_ms, err);
+	r = reclaim_own(c, err);
 	if (r == 0 && c->recorded)
 		r = c->role == GS_ROLE_HOLDER ? commit_holder(c, err) : commit_target(c, err);
 	if (r < 0 || !c->text)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/identity.h"
 #include "common/xalloc.h"
 #include "runtime/inject.h"
 
@@ -103,6 +104,46 @@ static bool gives(const struct source *src, const struct gs_vendor *vendor)
 	return slice_has_cards(&src->slice, vendor);
 }
 
+/* Does the value name cards that no source names? */
+static bool selects_more(const struct gs_vendor *vendor, const char *own,
+			 const struct gs_strv *given)
+{
+	cleanup_strv struct gs_strv parts = { 0 }, known = { 0 };
+
+	join(&parts, own);
+	for (size_t i = 0; i < given->n; i++)
+		join(&known, given->v[i]);
+	for (size_t i = 0; i < parts.n; i++)
+		if (!gs_strv_has(&known, parts.v[i]) &&
+		    !gs_strv_has(&vendor->select_none, parts.v[i]))
+			return true;
+	return false;
+}
+
+/*
+ * A plain target whose own variable names cards. Where the next runtime acts on it they are its own
+ * allocation, or its author wrote somebody's card there: nobody here can tell, so it is refused.
+ * Elsewhere the word opens nothing; what it names the target has as nodes, and it is joined.
+ */
+static int join_own(const struct env_merge *m, const struct gs_vendor *vendor,
+		    const struct gs_env *env, struct gs_strv *values, struct gs_err *err)
+{
+	const char *own = spec_env_value(m->rw->spec, env->name);
+	cleanup_free char *quoted = NULL;
+
+	if (!own || strcmp(own, SELECT_ALL) == 0 || !selects_more(vendor, own, values))
+		return 0;
+	if (!gs_vendor_next_runtime(vendor, m->in->next)) {
+		gs_strv_add(values, own);
+		return 0;
+	}
+	quoted = gs_quote(own, strlen(own));
+	return gs_err_set(err, EEXIST,
+			  "the container itself selects cards (%s=%s), which can't be joined with "
+			  "those of its sources",
+			  env->name, quoted);
+}
+
 /*
  * No source has the selecting variable, but the target (its image, as a rule) or the next
  * runtime's default would select: say "none" in the vendor's words.
@@ -140,6 +181,12 @@ static int merge_env(struct env_merge *m, const struct gs_vendor *vendor, const 
 		gs_strv_add(&values, v);
 	}
 	own = spec_env_value(m->rw->spec, env->name);
+	if (env->selects && !m->in->strict) {
+		int r = join_own(m, vendor, env, &values, err);
+
+		if (r < 0)
+			return r;
+	}
 	if (env->merge == GS_ENV_LOCAL && n_giving > 1) {
 		if (own || values.n) /* positions of one source mean other cards beside another's */
 			set_env(m->rw, env->name, NULL);
@@ -206,18 +253,31 @@ static bool source_mounts(const struct env_merge *m, const struct spec_mount *mo
 	return false;
 }
 
-/* The target's own mounts that select cards: NVIDIA's chain would look at them first. */
-static void drop_own_selectors(struct env_merge *m, const struct gs_vendor *vendor)
+/*
+ * The target's own mounts that select cards, at which NVIDIA's chain would look first: a target
+ * that may have nothing of its own loses them, any other is refused as for a variable.
+ */
+static int merge_own_mounts(struct env_merge *m, const struct gs_vendor *vendor, struct gs_err *err)
 {
 	const struct slice *own = m->in->own;
 
 	for (size_t i = 0; i < own->n; i++) {
 		const struct slice_item *item = &own->items[i];
+		const struct spec_mount *mount;
 
-		if (item->vendor == vendor && item->kind == SLICE_MOUNT && item->mount->selects &&
-		    !source_mounts(m, &own->spec->mount[item->index]))
-			js_array_drop(&m->rw->mounts, item->index);
+		if (item->vendor != vendor || item->kind != SLICE_MOUNT || !item->mount->selects)
+			continue;
+		mount = &own->spec->mount[item->index];
+		if (source_mounts(m, mount))
+			continue;
+		if (!m->in->strict)
+			return gs_err_set(err, EEXIST,
+					  "the container itself selects cards (mount %s), which "
+					  "can't be joined with those of its sources",
+					  mount->to);
+		js_array_drop(&m->rw->mounts, item->index);
 	}
+	return 0;
 }
 
 /* A maker of whom no source has a card. */
@@ -225,7 +285,7 @@ static void refuse_vendor(struct env_merge *m, const struct gs_vendor *vendor)
 {
 	if (!gs_vendor_next_runtime(vendor, m->in->next))
 		return;
-	drop_own_selectors(m, vendor);
+	(void)merge_own_mounts(m, vendor, NULL); /* strict: it only drops */
 	for (size_t i = 0; i < vendor->n_envs; i++)
 		if (vendor->envs[i].selects)
 			deselect(m, vendor, vendor->envs[i].name);
@@ -245,7 +305,7 @@ static int merge_vendor(struct env_merge *m, const struct gs_vendor *vendor, str
 	}
 	r = check_one_way(m, vendor, err);
 	if (r == 0)
-		drop_own_selectors(m, vendor);
+		r = merge_own_mounts(m, vendor, err);
 	for (size_t i = 0; i < vendor->n_envs && r == 0; i++) {
 		if (gs_strv_has(&m->done, vendor->envs[i].name))
 			continue;

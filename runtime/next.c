@@ -2,13 +2,17 @@
 /* Finds and executes the next runtime. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/file.h"
+#include "common/identity.h"
 #include "common/xalloc.h"
 #include "runtime/next.h"
 
@@ -62,6 +66,36 @@ static const char *unusable(const char *path)
 	if (is_self(path, &st))
 		return "this is gpushare-runtime itself";
 	return NULL;
+}
+
+static char *remembered_link(const char *run_dir, const char *profile)
+{
+	return gs_id_valid(profile) ? gs_asprintf("%s/next/%s", run_dir, profile) : NULL;
+}
+
+char *next_remembered(const char *run_dir, const char *profile)
+{
+	cleanup_free char *link = remembered_link(run_dir, profile);
+	char path[PATH_MAX];
+	ssize_t n = link ? readlink(link, path, sizeof(path)) : -1;
+
+	return n > 0 && (size_t)n < sizeof(path) ? gs_strndup(path, (size_t)n) : NULL;
+}
+
+void next_remember(const char *run_dir, const char *profile, const char *path)
+{
+	cleanup_free char *known = next_remembered(run_dir, profile);
+	cleanup_free char *tmp = NULL;
+	cleanup_close int dir = -1;
+
+	if (!gs_id_valid(profile) || (known && strcmp(known, path) == 0))
+		return;
+	dir = gs_dir_make(run_dir, "next", NULL);
+	tmp = gs_asprintf(".%s-%d", profile, (int)getpid());
+	if (dir < 0 || symlinkat(path, dir, tmp) < 0)
+		return;
+	if (renameat(dir, tmp, dir, profile) < 0)
+		(void)unlinkat(dir, tmp, 0);
 }
 
 bool next_allows_without_rules(const char *path)

@@ -84,28 +84,47 @@ static int check_equal(const struct spec *spec, const struct source *source, con
 	return 0;
 }
 
+/* A source outside of the pod. */
+static int check_outside(const struct gs_config *config, const struct gs_grant *grant,
+			 const struct gs_identity *name, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	char buf[10];
+
+	if (grant->name[0] && gs_grant_has_source(grant, name))
+		return 0;
+	if (!grant->name[0] && config->cross_pod == GS_CROSS_POD_ANNOTATION)
+		return 0;
+	text = gs_identity_text(name);
+	if (grant->name[0])
+		return gs_err_set(err, EACCES,
+				  "source %s is in another pod, and grant %s does not name it",
+				  text, gs_grant_short(grant->name, buf));
+	return gs_err_set(
+		err, EACCES,
+		"source %s is in another pod: that needs a grant (annotation " GS_KEY_GRANT ")",
+		text);
+}
+
+int policy_may_ask(const struct gs_config *config, const struct who *me,
+		   const struct gs_grant *grant, const struct gs_identity *name, struct gs_err *err)
+{
+	if (strcmp(name->ns, me->id.ns) == 0 && strcmp(name->pod, me->id.pod) == 0)
+		return 0;
+	return check_outside(config, grant, name, err);
+}
+
 static int check_source(const struct gs_config *config, const struct spec *spec,
 			const struct gs_grant *grant, const struct source *source,
 			struct gs_err *err)
 {
-	char buf[10];
 	int r;
 
 	if (source->same_pod)
 		return 0;
-	if (grant->name[0]) {
-		if (gs_grant_has_source(grant, &source->record.identity))
-			return 0;
-		return gs_err_set(err, EACCES,
-				  "source %s is in another pod, and grant %s does not name it",
-				  source->name, gs_grant_short(grant->name, buf));
-	}
-	if (config->cross_pod != GS_CROSS_POD_ANNOTATION)
-		return gs_err_set(
-			err, EACCES,
-			"source %s is in another pod: that needs a grant (annotation " GS_KEY_GRANT
-			")",
-			source->name);
+	r = check_outside(config, grant, &source->record.identity, err);
+	if (r < 0 || grant->name[0])
+		return r;
 	r = check_equal(spec, source, GS_KEY_PARTITION, err);
 	if (r == 0)
 		r = check_equal(spec, source, GS_KEY_USER_ID, err);

@@ -18,6 +18,15 @@ int policy_read_grant(const struct gs_config *config, const struct who *me, stru
 		      struct gs_grant *ret, struct gs_err *err);
 
 /*
+ * May @me ask for the container @name at all? Asked before it is looked for: what there is in other
+ * pods is nobody's business who may not receive from them, nor is searching the node for it.
+ * -EACCES.
+ */
+int policy_may_ask(const struct gs_config *config, const struct who *me,
+		   const struct gs_grant *grant, const struct gs_identity *name,
+		   struct gs_err *err);
+
+/*
  * May the container with @spec receive from @sources? -EACCES with a message that says which source
  * and why not. Binds nothing.
  */

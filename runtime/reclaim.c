@@ -33,13 +33,13 @@ static bool has_node(const struct slice *own, json_int_t major, json_int_t minor
 	return false;
 }
 
-/* Is @value among the comma-separated parts of @list, or does the list take all? */
-static bool names(const char *list, const char *value)
+/* Is @value among the comma-separated parts of @list? */
+static bool names(const char *list, const char *value, bool all_is_each)
 {
 	size_t len = strlen(value);
 
 	if (strcmp(list, "all") == 0)
-		return true;
+		return all_is_each;
 	while (*list) {
 		size_t n = strcspn(list, ",");
 
@@ -50,9 +50,12 @@ static bool names(const char *list, const char *value)
 	return false;
 }
 
-/* A selector counts where the next runtime acts on it; in plain runc it is a word. */
-static bool selects(const struct slice *own, const char *vendor, const char *value,
-		    const char *next)
+/*
+ * A selector counts where the next runtime acts on it; in plain runc it is a word. "all" stands in
+ * every CUDA image and in no device plugin's answer: under a CRI it makes nobody a holder.
+ */
+static bool selects(const struct gs_config *config, const struct slice *own, const char *vendor,
+		    const char *value, const char *next)
 {
 	for (size_t i = 0; i < own->n; i++) {
 		const struct slice_item *item = &own->items[i];
@@ -61,7 +64,8 @@ static bool selects(const struct slice *own, const char *vendor, const char *val
 		if (strcmp(item->vendor->name, vendor) != 0 || !slice_item_selects(own, item) ||
 		    !gs_vendor_next_runtime(item->vendor, next))
 			continue;
-		if (item->kind == SLICE_ENV && names(own->spec->envs[item->index].value, value))
+		if (item->kind == SLICE_ENV &&
+		    names(own->spec->envs[item->index].value, value, config->cri == GS_CRI_NONE))
 			return true;
 		if (item->kind != SLICE_MOUNT)
 			continue;
@@ -73,7 +77,8 @@ static bool selects(const struct slice *own, const char *vendor, const char *val
 }
 
 /* Does the slice hold the card that this file of lent/ describes? */
-static bool holds(const struct slice *own, const json_t *lent, const char *next)
+static bool holds(const struct gs_config *config, const struct slice *own, const json_t *lent,
+		  const char *next)
 {
 	const char *vendor = json_string_value(json_object_get(lent, "vendor"));
 	json_t *nodes = json_object_get(lent, "nodes");
@@ -85,9 +90,9 @@ static bool holds(const struct slice *own, const json_t *lent, const char *next)
 		nodes, i,
 		v) if (has_node(own, json_integer_value(json_object_get(v, "major")),
 				json_integer_value(json_object_get(v, "minor")))) return true;
-	json_array_foreach(select, i,
-			   v) if (vendor && json_string_value(v) &&
-				  selects(own, vendor, json_string_value(v), next)) return true;
+	json_array_foreach(select, i, v) if (vendor && json_string_value(v) &&
+					     selects(config, own, vendor, json_string_value(v),
+						     next)) return true;
 	return false;
 }
 
@@ -149,7 +154,7 @@ int reclaim(const struct gs_config *config, const struct slice *own, const char 
 			gs_log(GS_LOG_WARN, "lent card passed over: %s", err->msg);
 			continue;
 		}
-		if (!holds(own, lent, next))
+		if (!holds(config, own, lent, next))
 			continue;
 		(void)json_array_append_new(cards, json_string(e->d_name));
 		(void)json_array_extend(cgroups, json_object_get(lent, "cgroups"));

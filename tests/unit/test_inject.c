@@ -276,7 +276,7 @@ static void environment(void **state)
 		  SPEC("\"B=1\"", "", "", TTY, RULE(5, 0, "rw")) },
 		/* several sources: lists are joined without repeats, none gives way, all wins */
 		{ RUNC,
-		  E("\"ACME_VISIBLE=x\""),
+		  E("\"ACME_VISIBLE=all\""),
 		  { CARD("\"ACME_VISIBLE=a,b\",\"ACME_CAPS=p\""),
 		    CARD("\"ACME_VISIBLE=b,c\",\"ACME_CAPS=q,p\"") },
 		  GOT("\"ACME_VISIBLE=a,b,c\",\"ACME_CAPS=p,q\"") },
