@@ -6,6 +6,7 @@
  *   - numbers beyond long long or double are "too big" to jansson, and text to us
  *   - jansson ends at 2048 levels, we at JS_DEPTH_MAX
  *   - jansson refuses U+0000 in keys, always
+ *   - jansson passes over a NUL byte behind a number (its unget does not know one)
  *   - keys that stand twice: jansson keeps the last, we tell when we look for one
  *
  * Then the whole tree is walked in both.
@@ -159,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (r < 0) {
 		check_error(r, &err);
 		CHECK(r == -EINVAL || r == -E2BIG);
-		CHECK(!json);
+		CHECK(!json || memchr(text, '\0', size));
 	} else {
 		CHECK(v.p >= text && v.n && v.p + v.n <= text + size);
 		CHECK(json || is_meant(&error));
