@@ -47,7 +47,8 @@ char *gs_cgroup_pick(char *text)
 		else if (has_controller(list, (size_t)(path - list), "devices"))
 			devices = path + 1;
 	}
-	if (devices)
+	/* a v1 hierarchy that stands beside cgroup v2 unused leaves everybody in its root */
+	if (devices && (strcmp(devices, "/") != 0 || !unified))
 		return gs_strdup(devices);
 	return unified ? gs_strdup(unified) : NULL;
 }

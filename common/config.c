@@ -167,7 +167,7 @@ static int get_log(const struct gs_doc *doc, struct js log, struct gs_config *co
 	return r;
 }
 
-/* "agent", "controller" and "refuse_unconfirmed" are for other programs; only their type counts. */
+/* "agent" and "controller" are for other programs; only their type counts. */
 static int get_all(const struct gs_doc *doc, struct js root, struct gs_config *config,
 		   const char *profile, struct gs_err *err)
 {
@@ -238,6 +238,7 @@ static int get_all(const struct gs_doc *doc, struct js root, struct gs_config *c
 	if (r < 0)
 		return r;
 	gs_doc_bool(v[FENCE], &config->fence_privileged);
+	gs_doc_bool(v[REFUSE], &config->refuse_unconfirmed);
 	config->cri = (enum gs_cri)cri;
 	config->cross_pod = (enum gs_cross_pod)cross_pod;
 	config->create_wait_ms = (unsigned int)wait_ms;

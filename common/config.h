@@ -46,6 +46,7 @@ struct gs_config {
 	struct gs_strv vendor_dirs; /* a later folder's file replaces one of its name */
 	enum gs_cross_pod cross_pod;
 	bool fence_privileged;
+	bool refuse_unconfirmed; /* the agent's; see gpushare-config(5) */
 	struct gs_strv state_dirs; /* where bundles of other runtimes' containers may be */
 	unsigned int create_wait_ms; /* how long creation may be delayed in all; default 15000 */
 	enum gs_log_level log_level;

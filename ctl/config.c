@@ -22,12 +22,13 @@ static json_t *config_json(const struct gs_config *config)
 	static const char *const cross_pod[] = { "grant", "annotation" };
 	static const char *const level[] = { "error", "warn", "info", "debug" };
 
-	return json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:b,s:o,s:i,s:{s:s,s:s?}}", "next",
+	return json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:b,s:b,s:o,s:i,s:{s:s,s:s?}}", "next",
 			 ctl_json_list(&config->next), "cri", cri[config->cri], "run_dir",
 			 config->run_dir, "lib_dir", config->lib_dir, "hook", config->hook,
 			 "vendor_dirs", ctl_json_list(&config->vendor_dirs), "cross_pod",
 			 cross_pod[config->cross_pod], "fence_privileged", config->fence_privileged,
-			 "state_dirs", ctl_json_list(&config->state_dirs), "create_wait_ms",
+			 "refuse_unconfirmed", config->refuse_unconfirmed, "state_dirs",
+			 ctl_json_list(&config->state_dirs), "create_wait_ms",
 			 (int)config->create_wait_ms, "log", "level", level[config->log_level],
 			 "file", config->log_file);
 }
@@ -154,6 +155,9 @@ static int check(const char *file, enum ctl_format format)
 	r = check_vendors(&config, &vendors);
 	print(&config, there, &vendors, format);
 	warn(&config);
+	if (r != CTL_OK)
+		ctl_say("the catalogue counts as broken: until that is mended every container that "
+			"asks for devices is refused");
 	ctl_table_free(&vendors.table);
 	json_decref(vendors.json);
 	return r;

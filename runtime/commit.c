@@ -156,6 +156,27 @@ static int reclaim_own(const struct create *c, struct gs_err *err)
 	return reclaim(c->config, &c->own, next, c->id ? c->id : "", c->deadline_ms, err);
 }
 
+/* One line a container: who got what from whom, and by whose leave. */
+static void log_done(const struct create *c)
+{
+	cleanup_buf struct gs_buf line = { 0 };
+	char buf[10];
+
+	if (c->n_sources)
+		gs_buf_addf(&line, " is a %s of", gs_role_name(c->role));
+	for (size_t i = 0; i < c->n_sources; i++)
+		gs_buf_addf(&line, "%s %s (container %s)", i ? "," : "", c->sources[i].name,
+			    c->sources[i].record.id);
+	if (c->grant.name[0])
+		gs_buf_addf(&line, " by grant %s", gs_grant_short(c->grant.name, buf));
+	if (c->rw.devices.added.n || c->rw.rules.added.n)
+		gs_buf_addf(&line, ": %zu devices, %zu rules, %zu mounts added",
+			    c->rw.devices.added.n, c->rw.rules.added.n, c->rw.mounts.added.n);
+	if (c->rw.n_limits)
+		gs_buf_adds(&line, "; limits set");
+	gs_log(GS_LOG_INFO, "container %s%s", c->id, line.data ? line.data : "");
+}
+
 int create_commit(struct create *c, struct gs_err *err)
 {
 	int r;
@@ -175,7 +196,6 @@ int create_commit(struct create *c, struct gs_err *err)
 			gs_registry_remove(c->config->run_dir, c->id);
 		return r;
 	}
-	gs_log(GS_LOG_INFO, "container %s: %zu source(s), config.json rewritten", c->id,
-	       c->n_sources);
+	log_done(c);
 	return 0;
 }

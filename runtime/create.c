@@ -236,6 +236,20 @@ static int read_who(struct create *c, struct gs_err *err)
 	return 0;
 }
 
+/* What a person who wonders why nothing happened will look for. */
+static void log_request(const struct create *c)
+{
+	cleanup_free char *unknown = request_unknown_key(&c->spec);
+	cleanup_free char *name = gs_identity_text(&c->who.id);
+
+	if (unknown)
+		gs_log(GS_LOG_WARN, "container %s (%s): annotation %s is none of gpushare's",
+		       c->id ? c->id : "?", name, unknown);
+	if (!is_request(&c->req))
+		gs_log(GS_LOG_DEBUG, "container %s (%s): its annotations ask nothing for it",
+		       c->id ? c->id : "?", name);
+}
+
 /* Whose container it is and what it asks for. 1: nothing of ours to do with it. */
 static int read_request(struct create *c, struct gs_err *err)
 {
@@ -255,7 +269,10 @@ static int read_request(struct create *c, struct gs_err *err)
 				     "vocabulary of config key \"cri\"");
 		return 0;
 	}
-	return request_read(&c->spec, &c->who, &c->req, err);
+	r = request_read(&c->spec, &c->who, &c->req, err);
+	if (r == 0)
+		log_request(c);
+	return r;
 }
 
 int create_plan(struct create *c, struct gs_err *err)

@@ -126,8 +126,11 @@ int main(int argc, char **argv)
 			return usage(opt == 'h' ? stdout : stderr);
 		}
 	}
-	if (optind + 1 != argc)
-		return usage(stderr);
+	if (optind + 1 != argc) {
+		(void)fprintf(stderr, "gpusharectl: spec takes one bundle\n"
+				      "Try 'gpusharectl spec --help'.\n");
+		return 2;
+	}
 	c.bundle = argv[optind];
 	folder = realpath(c.bundle, NULL);
 	if (!c.id)

@@ -131,6 +131,30 @@ static int read_from(const struct spec *spec, const struct who *who, struct requ
 	return 0;
 }
 
+char *request_unknown_key(const struct spec *spec)
+{
+	static const char *const known[] = {
+		GS_KEY_FROM,  GS_KEY_PARTITION, GS_KEY_USER_ID, GS_KEY_VCPU,	   GS_KEY_VMEM,
+		GS_KEY_GRANT, GS_KEY_SHARE,	GS_KEY_LEND,	GS_KEY_LEND_AFTER, GS_KEY_IDENTITY,
+	};
+	struct js_iter it = js_iter(spec->annotations);
+	struct js k, v;
+
+	while (js_next_member(&it, &k, &v)) {
+		cleanup_free char *key = js_string(k);
+		bool meant = !key ||
+			     strncmp(key, GS_ANNOTATION_PREFIX, strlen(GS_ANNOTATION_PREFIX)) !=
+				     0 ||
+			     strncmp(key, GS_KEY_FROM ".", strlen(GS_KEY_FROM ".")) == 0;
+
+		for (size_t i = 0; i < GS_ARRAY_SIZE(known) && !meant; i++)
+			meant = strcmp(key, known[i]) == 0;
+		if (!meant)
+			return gs_steal(key);
+	}
+	return NULL;
+}
+
 static int read_grant(const struct spec *spec, struct request *req, struct gs_err *err)
 {
 	int r;

@@ -31,6 +31,12 @@ void request_free(struct request *request);
 int request_read(const struct spec *spec, const struct who *who, struct request *ret,
 		 struct gs_err *err);
 
+/*
+ * The first annotation of our domain that means nothing to any part of gpushare (misspelt, as a
+ * rule), or NULL. The caller frees.
+ */
+char *request_unknown_key(const struct spec *spec);
+
 /* Adds a source unless it is there already. -E2BIG: more than REQUEST_SOURCES_MAX. */
 int request_add_source(struct request *request, const struct gs_identity *source,
 		       struct gs_err *err);

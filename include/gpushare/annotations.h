@@ -13,6 +13,13 @@
 #define GS_KEY_PARTITION GS_ANNOTATION_PREFIX "partition"
 #define GS_KEY_USER_ID GS_ANNOTATION_PREFIX "user_id"
 
+/* "true": share this pod's card; written by the author. */
+#define GS_KEY_SHARE GS_ANNOTATION_PREFIX "share"
+
+/* May this holder's cards be lent, and after how long an absence; written by the platform. */
+#define GS_KEY_LEND GS_ANNOTATION_PREFIX "lend"
+#define GS_KEY_LEND_AFTER GS_ANNOTATION_PREFIX "lend-after"
+
 /* CPU and memory of an over-sold container, Kubernetes quantities; written by the webhook. */
 #define GS_KEY_VCPU GS_ANNOTATION_PREFIX "vcpu"
 #define GS_KEY_VMEM GS_ANNOTATION_PREFIX "vmem"

@@ -60,7 +60,7 @@ load common
 	ctl spec "$dir/none"
 	got 1 '' '^gpusharectl: '
 	ctl spec
-	got 2 '' 'usage: gpusharectl spec'
+	got 2 '' 'gpusharectl: spec takes one bundle'
 }
 
 @test "spec without the program behind it says what is missing" {
