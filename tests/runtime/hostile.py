@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fakenode  # noqa: E402
+import jsontext  # noqa: E402
 import refusal  # noqa: E402
 import specs  # noqa: E402
 import tap  # noqa: E402
@@ -188,6 +189,33 @@ def volumes_at_vendor_paths():
         NODE.container("main%d" % at, dumps(spec))
         specs.got_card(*starts(specs.target()))
         NODE.stop("main%d" % at)
+
+
+def volumes_that_a_pattern_would_take():
+    """However wide a catalogue's patterns are, a pod's volume is the author's and no driver's."""
+    specs.cards(NODE)
+    fakenode.write(fakenode.VENDORS + "/wide.json", json.dumps({
+        "name": "wide", "title": "Wide", "nodes": [{"glob": "/dev/wide*", "kind": "card"}],
+        "mounts": [{"to": "/opt/wide", "from": ["/{*,*/*,*/*/*}" + "{,/*}" * 7]}]}))
+    NODE.device("/dev/wide0", "c", 240, 0)
+    kubelet = "/var/lib/kubelet/pods/%s/" % specs.UID
+    nodes = [("/dev/wide0", 240, 0)]
+    for at, (where, taken) in enumerate([("/opt/wide", True), ("/srv/a/b/c/wide", True),
+                                         (kubelet + "volumes/kubernetes.io~empty-dir/x", False),
+                                         (kubelet + "volumes/kubernetes.io~csi/y/mount", False),
+                                         (kubelet + "volume-subpaths/x/main/0", False),
+                                         ("/k/pods/x/volumes/kubernetes.io~nfs/y", False),
+                                         ("/opt/../srv/wide", False), ("/opt//wide", False),
+                                         ("/opt/./wide", False), ("/opt/wide/", False)]):
+        name = "main%d" % at
+        mount = {"destination": "/opt/wide", "type": "bind", "source": where, "options": ["bind"]}
+        spec = specs.source(name, env=[], nodes=nodes)
+        spec["mounts"].append(mount)
+        NODE.container(name, dumps(spec))
+        _, new = starts(specs.target())
+        got = [json.loads(m) for m in jsontext.elements(new, "mounts")][1:]
+        need(got == ([mount] if taken else []), where, "gives", got)
+        NODE.stop(name)
 
 
 def secrets_of_the_source():
@@ -626,7 +654,8 @@ def rootless_callers():
 
 TESTS = [forged_grant_files, grant_of_another_pod, grant_bound_before_the_cards_are_there,
          grants_are_secrets, anothers_card_in_the_environment, devices_of_no_vendor,
-         vendor_path_with_a_foreign_number, volumes_at_vendor_paths, secrets_of_the_source,
+         vendor_path_with_a_foreign_number, volumes_at_vendor_paths,
+         volumes_that_a_pattern_would_take, secrets_of_the_source,
          hooks_of_the_source, other_vocabularies, same_name_is_not_same_pod, links_in_the_rootfs,
          config_json_in_a_folder_of_others, environment_of_the_hook, borrower_starts_with_an_agent,
          borrower_without_privileges, borrower_and_member_at_once, borrower_of_a_borrower,
