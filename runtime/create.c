@@ -104,9 +104,12 @@ static int find_sources(struct create *c, struct gs_err *err)
 {
 	c->sources = gs_calloc(c->req.n_sources, sizeof(*c->sources));
 	for (size_t i = 0; i < c->req.n_sources; i++) {
-		int r = source_find(c->config, &c->cat, &c->who, c->bundle_path, &c->req.sources[i],
-				    &c->sources[i], err);
+		const struct gs_identity *name = &c->req.sources[i];
+		int r = policy_may_ask(c->config, &c->who, &c->grant, name, err);
 
+		if (r == 0)
+			r = source_find(c->config, &c->cat, &c->who, c->bundle_path, name,
+					&c->sources[i], err);
 		if (r < 0)
 			return r;
 		c->n_sources++;

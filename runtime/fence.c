@@ -32,7 +32,6 @@ struct survey {
 	const struct gs_catalogue *cat;
 	struct node *nodes;
 	size_t n;
-	dev_t dev; /* the file system of /dev */
 	bool fenced[CHAR_MAJORS]; /* a vendor has nodes of this major */
 };
 
@@ -51,14 +50,21 @@ static void add_node(struct survey *s, const char *path, unsigned int major, uns
 }
 
 /*
- * The kernel's own folders of /dev: what is mounted below it (pts, shm, mqueue, hugepages) or what
- * everybody may write to is filled by pods, and no node in there says anything about a card.
+ * A folder that root alone fills. shm and mqueue are everybody's: pods make nodes and thousands of
+ * folders there, and no node in there says anything about a card. A folder may be a mount of its
+ * own all the same (a node that is itself a container).
  */
-static bool is_devtmpfs(int fd, dev_t dev)
+static bool is_roots(int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_dev == dev && st.st_uid == 0 && !(st.st_mode & S_IWOTH);
+	return fstat(fd, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWOTH | S_IWGRP));
+}
+
+/* Terminals and memory: many entries, no cards. */
+static bool is_passed_over(const char *path)
+{
+	return strcmp(path, "/dev/pts") == 0 || strncmp(path, "/dev/hugepages", 14) == 0;
 }
 
 /* Every character device below @path. What can't be read can't be opened by a container either. */
@@ -69,9 +75,7 @@ static void walk_dev(struct survey *s, int parent, const char *name, const char 
 	struct dirent *e;
 	struct stat st;
 
-	if (depth == 0 && fd >= 0 && fstat(fd, &st) == 0)
-		s->dev = st.st_dev;
-	if (!dir || !is_devtmpfs(fd, s->dev))
+	if (!dir || !is_roots(fd))
 		return;
 	while (s->n < NODES_MAX && (e = readdir(dir)) != NULL) {
 		cleanup_free char *sub = NULL;
@@ -80,7 +84,7 @@ static void walk_dev(struct survey *s, int parent, const char *name, const char 
 			continue;
 		sub = gs_asprintf("%s/%s", path, e->d_name);
 		if (e->d_type == DT_DIR) {
-			if (depth < DEV_DEPTH_MAX)
+			if (depth < DEV_DEPTH_MAX && !is_passed_over(sub))
 				walk_dev(s, dirfd(dir), e->d_name, sub, depth + 1);
 		} else if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 			add_node(s, sub, major(st.st_rdev), minor(st.st_rdev));

@@ -23,47 +23,37 @@ static bool creates(enum verb verb)
 	return verb == VERB_CREATE || verb == VERB_RUN || verb == VERB_RESTORE;
 }
 
-/* What the config says, or, where it is broken, what it said when it was not. */
-static int find_configured(const struct gs_config *config, const struct gs_err *config_err,
-			   const char *profile, char **ret, struct gs_err *err)
+/* A broken config: what it said when it was not, in place of the defaults. */
+static void take_remembered(struct gs_config *config, const char *profile)
 {
-	cleanup_free char *last = NULL;
+	cleanup_free char *path = NULL;
+	cleanup_free char *run_dir = NULL;
 
-	if (config_err->code)
-		last = next_remembered(config->run_dir, profile);
-	if (last && next_usable(last)) {
-		*ret = gs_steal(last);
-		return 0;
-	}
-	return next_find(&config->next, ret, err);
+	if (!next_remembered(profile, &path, &run_dir) || !next_usable(path))
+		return;
+	gs_strv_free(&config->next);
+	gs_strv_add(&config->next, path);
+	free(config->run_dir);
+	config->run_dir = gs_steal(run_dir);
 }
 
 /*
  * Every verb for one container goes to the same runtime, also after "next" was changed: to the
  * recorded one while it can run. *ret_recorded: there is a record of this very container.
  */
-static int find_next(const struct gs_config *config, const struct gs_err *config_err,
-		     const char *profile, const struct command *cmd, char **ret, bool *ret_recorded,
-		     struct gs_err *err)
+static int find_next(const struct gs_config *config, const struct command *cmd, char **ret,
+		     bool *ret_recorded, struct gs_err *err)
 {
 	cleanup_free char *recorded = NULL;
-	int r;
 
-	*ret_recorded = false;
-	if (creates(cmd->verb)) {
-		r = find_configured(config, config_err, profile, ret, err);
-		if (r == 0 && !config_err->code)
-			next_remember(config->run_dir, profile, *ret);
-		return r;
-	}
-	if (cmd->id)
+	if (!creates(cmd->verb) && cmd->id)
 		recorded = gs_registry_next(config->run_dir, cmd->id, cmd->root);
 	*ret_recorded = recorded;
 	if (recorded && next_usable(recorded)) {
 		*ret = gs_steal(recorded);
 		return 0;
 	}
-	return find_configured(config, config_err, profile, ret, err);
+	return next_find(&config->next, ret, err);
 }
 
 static int prepare(const struct gs_config *config, const struct gs_err *config_err,
@@ -120,11 +110,14 @@ int main(int argc, char **argv)
 	profile = basename(argv[0]);
 	gs_config_init(&config);
 	/* an error is kept: it concerns annotated containers alone */
-	(void)gs_config_load(&config, profile, &config_err);
+	if (gs_config_load(&config, profile, &config_err) < 0)
+		take_remembered(&config, profile);
 	gs_log_open(config.log_level, config.log_file);
 	r = argv_read(argc, argv, &cmd, &err);
 	if (r == 0)
-		r = find_next(&config, &config_err, profile, &cmd, &next, &recorded, &err);
+		r = find_next(&config, &cmd, &next, &recorded, &err);
+	if (r == 0 && creates(cmd.verb) && !config_err.code)
+		next_remember(profile, next, config.run_dir);
 	if (r == 0 && creates(cmd.verb))
 		r = prepare(&config, &config_err, &cmd, next, &err);
 	else if (r == 0 && cmd.verb == VERB_DELETE && recorded)

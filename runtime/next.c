@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/config.h"
 #include "common/file.h"
 #include "common/identity.h"
 #include "common/xalloc.h"
@@ -68,31 +69,46 @@ static const char *unusable(const char *path)
 	return NULL;
 }
 
-static char *remembered_link(const char *run_dir, const char *profile)
+/* The default one: the config, which may name another, is what can't be read. */
+#define REMEMBER_DIR GPUSHARE_RUNSTATEDIR "/gpushare"
+
+/* The link's text; NULL where there is none. */
+static char *remembered_text(const char *profile)
 {
-	return gs_id_valid(profile) ? gs_asprintf("%s/next/%s", run_dir, profile) : NULL;
+	cleanup_free char *link = gs_asprintf(REMEMBER_DIR "/next/%s", profile);
+	char text[PATH_MAX];
+	ssize_t n;
+
+	if (!gs_id_valid(profile))
+		return NULL;
+	n = readlink(link, text, sizeof(text));
+	return n > 0 && (size_t)n < sizeof(text) ? gs_strndup(text, (size_t)n) : NULL;
 }
 
-char *next_remembered(const char *run_dir, const char *profile)
+bool next_remembered(const char *profile, char **ret_path, char **ret_run_dir)
 {
-	cleanup_free char *link = remembered_link(run_dir, profile);
-	char path[PATH_MAX];
-	ssize_t n = link ? readlink(link, path, sizeof(path)) : -1;
+	cleanup_free char *text = remembered_text(profile);
+	char *newline = text ? strchr(text, '\n') : NULL;
 
-	return n > 0 && (size_t)n < sizeof(path) ? gs_strndup(path, (size_t)n) : NULL;
+	if (!newline)
+		return false;
+	*ret_path = gs_strndup(text, (size_t)(newline - text));
+	*ret_run_dir = gs_strdup(newline + 1);
+	return true;
 }
 
-void next_remember(const char *run_dir, const char *profile, const char *path)
+void next_remember(const char *profile, const char *path, const char *run_dir)
 {
-	cleanup_free char *known = next_remembered(run_dir, profile);
+	cleanup_free char *known = remembered_text(profile);
+	cleanup_free char *text = gs_asprintf("%s\n%s", path, run_dir);
 	cleanup_free char *tmp = NULL;
 	cleanup_close int dir = -1;
 
-	if (!gs_id_valid(profile) || (known && strcmp(known, path) == 0))
+	if (!gs_id_valid(profile) || (known && strcmp(known, text) == 0))
 		return;
-	dir = gs_dir_make(run_dir, "next", NULL);
+	dir = gs_dir_make(REMEMBER_DIR, "next", NULL);
 	tmp = gs_asprintf(".%s-%d", profile, (int)getpid());
-	if (dir < 0 || symlinkat(path, dir, tmp) < 0)
+	if (dir < 0 || symlinkat(text, dir, tmp) < 0)
 		return;
 	if (renameat(dir, tmp, dir, profile) < 0)
 		(void)unlinkat(dir, tmp, 0);

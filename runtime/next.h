@@ -17,13 +17,14 @@
 int next_find(const struct gs_strv *names, char **ret, struct gs_err *err);
 
 /*
- * A config that can't be read does not say what comes next either, and verbs for containers that
- * run must not go elsewhere because of a typo. So the last answer of a good config is kept, as a
- * link @run_dir/next/<profile>: next_remember() writes it where it differs, next_remembered() gives
- * it (the caller frees) or NULL. @profile: the name that the program was called by.
+ * A config that can't be read says neither what comes next nor where the records are, and verbs for
+ * containers that run must not go elsewhere because of a typo. So a good config's last answer is
+ * kept, as the text of a link <default run_dir>/next/<profile>: path, newline, run_dir.
+ * next_remember() writes it where it differs; next_remembered() gives both (the caller frees), or
+ * false. @profile: the name that the program was called by.
  */
-void next_remember(const char *run_dir, const char *profile, const char *path);
-char *next_remembered(const char *run_dir, const char *profile);
+void next_remember(const char *profile, const char *path, const char *run_dir);
+bool next_remembered(const char *profile, char **ret_path, char **ret_run_dir);
 
 /*
  * What does the runtime with this path make of a spec without any device rule? runc 1.1 allows the

@@ -57,6 +57,8 @@ static bool names(const char *list, const char *value, bool all_is_each)
 static bool selects(const struct gs_config *config, const struct slice *own, const char *vendor,
 		    const char *value, const char *next)
 {
+	if (!next)
+		return false;
 	for (size_t i = 0; i < own->n; i++) {
 		const struct slice_item *item = &own->items[i];
 		const char *to;
