@@ -211,13 +211,15 @@ static pid_t start(const char *dir, bool forks)
 		for (int sig = 1; sig < 32; sig++)
 			(void)signal(sig, SIG_IGN);
 		(void)!write(fds[1], "x", 1);
-		for (;;) {
+		/* a minute: nobody kills it where the test itself was killed */
+		for (uint64_t end = gs_boottime_ms() + 60000; gs_boottime_ms() < end;) {
 			if (forks && fork() == 0) {
 				(void)usleep(300000);
 				_exit(0);
 			}
 			(void)usleep(forks ? 1000 : 1000000);
 		}
+		_exit(0);
 	}
 	(void)close(fds[1]);
 	assert_int_equal(read(fds[0], &c, 1), 1);
