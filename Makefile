@@ -149,6 +149,7 @@ deps: ## install the Debian packages that building and testing need [root]
 	packaging/deps.sh
 
 lint: ## formatting, static analysers, house rules
+	@packaging/deps.sh --if-root build lint
 	@LINT_CPPFLAGS=$(call quote,$(GS_CPPFLAGS)) tests/lint/lint.sh
 
 format: ## clang-format over every C file
@@ -165,7 +166,7 @@ kmod deb:
 
 help: ## this list
 	@echo "gpushare $(VERSION): make [SAN=1] [WERROR=1] [V=1] target"
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1	\2/p' Makefile tests/tests.mk | \
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1	\2/p' Makefile tests/tests.mk | \
 		while IFS='	' read -r name text; do \
 			printf '  %-14s %s\n' "$$name" "$$text"; done
 

@@ -27,7 +27,8 @@ build/programs/%: tests/programs/%.c
 	$(call say,CC)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra $(if $(WERROR),-Werror) \
 		-static -o $@ $<
 
-tests: $(UNIT_TESTS) $(TEST_PROGRAMS)
+programs: $(TEST_PROGRAMS)
+tests: $(UNIT_TESTS) programs
 
 # ---- Fuzzers: tests/fuzz/fuzz_<topic>.c becomes build/fuzz/fuzz_<topic>.
 ifdef FUZZ
@@ -46,9 +47,11 @@ endif
 
 # ---- Targets. Root's runs first install what is missing; that costs nothing when all is there.
 # Building comes second, so it is a make of its own and not a prerequisite.
+# On all processors, unless the caller said how many.
 needs = @packaging/deps.sh --if-root build test
-build = @$(MAKE) --no-print-directory all tests
-build_san = @$(MAKE) --no-print-directory SAN=1 all tests
+jobs = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+build = @$(MAKE) --no-print-directory $(jobs) all tests
+build_san = @$(MAKE) --no-print-directory $(jobs) SAN=1 all tests
 
 check: ## all tests that this machine can run [root]
 	$(needs)
@@ -72,23 +75,31 @@ check-runtime: ## real runc, crun, containerd, podman, docker [root]
 	$(build)
 	@tests/run runtime
 
-# What is too long for CI.
-check-deep: check ## check, and what is too long for CI [root]
-	$(MAKE) fuzz-runtime SECONDS=600
+check-deep: ## check, and what is too long for CI [root]
+	@packaging/deps.sh --if-root build test fuzz
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory fuzz-runtime SECONDS=600
 
 bench-runtime: ## what a create costs, as METRIC lines [root]
 	$(build)
 	@tests/bench/bench-runtime.sh
 
 fuzz-runtime: ## SECONDS=60: libFuzzer over everything that reads outside input
-	@$(MAKE) --no-print-directory FUZZ=1 fuzzers
+	@packaging/deps.sh --if-root build fuzz
+	@$(MAKE) --no-print-directory $(jobs) FUZZ=1 fuzzers
 	@tests/fuzz/run.sh $(SECONDS)
 
 demo: demo-runtime ## the story on a real containerd, step by step [root]
 
+# Root is asked for first: nobody should wait for a build to hear of it.
 demo-runtime: ## the part of gpushare-runtime [root]
-	$(needs)
-	@$(MAKE) --no-print-directory all tests
+	@[ "$$(id -u)" = 0 ] || { echo "demo: needs root: sudo make demo" >&2; exit 2; }
+	@echo "demo: packages, build, story: about three minutes the first time, one from then on"
+	@packaging/deps.sh build demo
+	@echo "demo: building"
+	@mkdir -p build
+	@$(MAKE) --no-print-directory $(jobs) all programs >build/demo-build.log 2>&1 || \
+		{ cat build/demo-build.log; exit 1; }
 	@tests/demo/demo-runtime.sh
 
 check-vm: ## QEMU with real kernels
@@ -98,5 +109,5 @@ bench-agent: ## what the agent costs
 check-vm check-k8s bench-kmod bench-agent:
 	@echo "$@: not built yet" >&2; exit 2
 
-.PHONY: tests fuzzers check check-unit check-golden check-san check-runtime check-deep \
+.PHONY: programs tests fuzzers check check-unit check-golden check-san check-runtime check-deep \
 	bench-runtime fuzz-runtime demo demo-runtime check-vm check-k8s bench-kmod bench-agent

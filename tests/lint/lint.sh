@@ -8,6 +8,16 @@ cd "$(dirname "$0")/../.." || exit 1
 python=/usr/bin/python3
 jobs=$(nproc)
 failed=0
+
+lacks=()
+for tool in clang-format-14 clang-tidy-14 cppcheck shellcheck mandoc "$python"; do
+	command -v "$tool" >/dev/null || lacks+=("$tool")
+done
+if ((${#lacks[@]} > 0)); then
+	echo "lint: not on this machine: ${lacks[*]}; packaging/deps.sh lint brings them" >&2
+	exit 2
+fi
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
