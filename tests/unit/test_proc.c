@@ -127,7 +127,7 @@ static bool is_zombie(pid_t pid)
 	(void)snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
 	file = fopen(name, "re");
 	assert_non_null(file);
-	(void)fgets(text, sizeof(text), file);
+	assert_non_null(fgets(text, sizeof(text), file));
 	(void)fclose(file);
 	return strstr(text, ") Z ") != NULL;
 }
