@@ -184,8 +184,8 @@ else
 		exit 1
 	fi
 	metric runtime_ratio_nvidia "$(awk "BEGIN { printf \"%.1f\", $theirs / $ours }")" ratio \
-		">= 30" "own time of nvidia-container-runtime in legacy mode ($theirs us) over ours \
-($ours us), a create of the bundle that asks for a copy, in one run"
+		">= 30" "own time of nvidia-container-runtime in legacy mode ($theirs us) \
+over ours ($ours us), a create of the bundle that asks for a copy, in one run"
 fi
 
 echo "$missed targets missed"

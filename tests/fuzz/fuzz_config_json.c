@@ -20,7 +20,8 @@ static const char catalogue[] =
 	"{\"glob\":\"/dev/urandom\",\"kind\":\"shared\"}],"
 	"\"env\":[{\"name\":\"ACME_VISIBLE\",\"merge\":\"list\",\"selects\":true},"
 	"{\"name\":\"NVIDIA_VISIBLE_DEVICES\",\"merge\":\"list\",\"selects\":true},"
-	"{\"name\":\"ACME_MODE\",\"merge\":\"replace\"},{\"name\":\"ACME_ORDER\",\"merge\":\"local\"}],"
+	"{\"name\":\"ACME_MODE\",\"merge\":\"replace\"},"
+	"{\"name\":\"ACME_ORDER\",\"merge\":\"local\"}],"
 	"\"select_none\":[\"void\",\"none\",\"\"],\"mounts\":[\"/usr/lib/libacme*\"],"
 	"\"hooks\":[\"*/acme-hook\"],\"next\":{\"runtimes\":[\"acme-runtime\"]}}";
 
@@ -228,7 +229,8 @@ static void check_given(const struct spec *after, const char *next)
 	/* crun without any rule allows everything */
 	if (after->n_rules || !strstr(next, "crun"))
 		CHECK((spec_rules_access(after, 'c', 1, 5) & 3) == 3);
-	CHECK(strcmp(spec_env_value(after, "ACME_VISIBLE"), "card-1") == 0);
+	/* beside a card that the target itself has */
+	CHECK(strncmp(spec_env_value(after, "ACME_VISIBLE"), "card-1", 6) == 0);
 }
 
 static void check_slice(const struct spec *spec)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the fuzzers of build/fuzz, two at a time, and shares the time between them.
 #
-#	tests/fuzz/run.sh SECONDS [TARGET...]	fuzz; a crash ends with status 1 and its input's path
-#	tests/fuzz/run.sh --keep [TARGET...]	take what was found into tests/fuzz/corpus, minimised
+#	run.sh SECONDS [TARGET...]	fuzz; a crash ends with status 1 and its input's path
+#	run.sh --keep [TARGET...]	take what was found into tests/fuzz/corpus, minimised
 #
 # What is found stays in build/fuzz/corpus between runs; inputs that crash are in
 # build/fuzz/crashes, logs in build/fuzz/logs.

@@ -154,6 +154,10 @@ int main(int argc, char **argv)
 			n++;
 		}
 	}
+	if (n == 0) {
+		errno = EINVAL;
+		die("commands:", "none");
+	}
 	own = calloc(rounds, sizeof(double));
 	for (size_t k = 0; k < n; k++)
 		for (int warm = 0; warm < 3; warm++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The command line: real ones of containerd, podman and CRI-O, and what runc and crun disagree on. */
+/* Command lines: of containerd, podman and CRI-O, and those on which runc and crun disagree. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,7 +108,8 @@ static void containerd(void **state)
 		{ SHIM "update --resources - " CID, "other id=" CID SAID },
 		{ SHIM "delete " CID, "delete id=" CID SAID },
 		{ SHIM "delete --force " CID, "delete id=" CID SAID },
-		{ "--root /run/containerd/runc/default --log /b/c-native/log.json --log-format json "
+		{ "--root /run/containerd/runc/default --log /b/c-native/log.json "
+		  "--log-format json "
 		  "create --bundle /b/c-native --pid-file /b/c-native/init.pid c-native",
 		  "create bundle=/b/c-native id=c-native pid-file=/b/c-native/init.pid "
 		  "log=/b/c-native/log.json log-format=json root=/run/containerd/runc/default" },
@@ -342,7 +343,8 @@ static void finds_the_id_behind_every_verbs_options(void **state)
 	static const char *const lines[] = {
 		"exec -p /p.json ID",
 		"exec --process=/p.json ID",
-		"exec -t -d --cwd /tmp -e A=b --env C=d -u 0:0 --user 1 -g 5 -c CAP_KILL ID sh -c x",
+		"exec -t -d --cwd /tmp -e A=b --env C=d -u 0:0 --user 1 -g 5 "
+		"-c CAP_KILL ID sh -c x",
 		"exec --apparmor x --process-label y --cap z --preserve-fds 2 --cgroup c ID true",
 		"exec --pidfd-socket /s --additional-gids 4 --console-socket /c ID a",
 		"ps -f table ID",

@@ -108,7 +108,7 @@ static void never(void **state)
 		ROOT "/devices/user.slice",
 		ROOT "/unified/init.scope",
 		ROOT "/systemd/init.scope",
-		/* at the top of a hierarchy beside others: docker's, podman's, machined's for all */
+		/* at the top of a hierarchy: docker's, podman's and machined's for all */
 		ROOT "/devices/docker",
 		ROOT "/devices/libpod_parent",
 		ROOT "/unified/machine.slice",

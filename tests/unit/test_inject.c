@@ -190,7 +190,7 @@ static void devices_and_rules(void **state)
 		    SPEC("", "", "", ZERO "," FULL, RULE(1, 5, "w") "," RULE(1, 7, "rw")) },
 		  SPEC("", "", "", ZERO "," FULL,
 		       DENY_ALL "," RULE(1, 5, "rw") "," RULE(1, 7, "rw")) },
-		/* a node that its own rules do not allow gives no right, and never a rule without */
+		/* a node that its own rules do not allow gives no right and no rule */
 		{ RUNC,
 		  SPEC("", "", "", "", DENY_ALL),
 		  { SPEC("", "", "", ZERO, DENY_ALL) },
@@ -324,6 +324,8 @@ static void environment(void **state)
 
 #define LIB BIND("/usr/lib/libacme.so", "/usr/lib/libacme.so")
 #define HOOK(path, args) "{\"path\":\"" path "\",\"args\":[" args "]}"
+#define CDI(args) HOOK("/usr/bin/acme-cdi-hook", args)
+#define SH HOOK("/bin/sh", "")
 
 static void mounts_and_hooks(void **state)
 {
@@ -344,17 +346,12 @@ static void mounts_and_hooks(void **state)
 		{ RUNC,
 		  SPEC("", "", "\"createContainer\":[]", "", ""),
 		  { SPEC("", "",
-			 "\"createContainer\":[" HOOK("/bin/sh", "") "," HOOK(
-				 "/usr/bin/acme-cdi-hook",
-				 "\"a\"") "," HOOK("/usr/bin/acme-cdi-hook",
-						   "\"b\"") "," HOOK("/usr/bin/acme-cdi-hook",
-								     "\"\\u0061\"") "," HOOK("/usr/bin/acme-cdi-hook",
-											     "\"b\",\"c\"") "]",
+			 "\"createContainer\":[" SH "," CDI("\"a\"") "," CDI("\"b\"") "," CDI(
+				 "\"\\u0061\"") "," CDI("\"b\",\"c\"") "]",
 			 ZERO, "") },
 		  SPEC("", "",
-		       "\"createContainer\":[" HOOK("/usr/bin/acme-cdi-hook", "\"a\"") "," HOOK(
-			       "/usr/bin/acme-cdi-hook", "\"b\"") "," HOOK("/usr/bin/acme-cdi-hook",
-									   "\"b\",\"c\"") "]",
+		       "\"createContainer\":[" CDI("\"a\"") "," CDI("\"b\"") "," CDI(
+			       "\"b\",\"c\"") "]",
 		       ZERO, "") },
 		{ RUNC,
 		  SPEC("", "", "\"poststop\":[" HOOK("/usr/bin/acme-cdi-hook", "\"a\"") "]", "",

@@ -63,7 +63,8 @@ static void places(void **state)
 		  "{\"process\":{\"env\":[ \"A=1\", \"N=1\" ]},\"linux\":{}}" },
 		{ everything, "{\"process\":{},\"linux\":{}}",
 		  "{\"process\":{\"env\":[\"N=1\"]},\"linux\":{\"devices\":[{\"d\":1}],"
-		  "\"resources\":{\"devices\":[{\"r\":1}],\"cpu\":{\"quota\":5000,\"period\":100000},"
+		  "\"resources\":{\"devices\":[{\"r\":1}],\"cpu\":{\"quota\":5000,"
+		  "\"period\":100000},"
 		  "\"memory\":{\"limit\":9007199254740993}}},\"mounts\":[{\"m\":1}],"
 		  "\"hooks\":{\"prestart\":[{\"p\":1}],\"poststop\":[{\"p\":2}]}}" },
 		{ everything,
@@ -72,18 +73,21 @@ static void places(void **state)
 		  "{\"process\":{\"env\":[\"N=1\"]},\"mounts\":[{\"m\":1}],"
 		  "\"hooks\":{\"prestart\":[{\"p\":1}],\"poststop\":[{\"p\":2}]},"
 		  "\"linux\":{\"devices\":[{\"d\":1}],\"resources\":{\"devices\":[{\"r\":1}],"
-		  "\"cpu\":{\"quota\":5000,\"period\":100000},"
+		  "\"cpu\":{\"quota\":5000,"
+		  "\"period\":100000},"
 		  "\"memory\":{\"limit\":9007199254740993}}}}" },
 		{ everything,
 		  "{\"hooks\":{},\"linux\":{\"resources\":{}},\"mounts\":[],"
 		  "\"process\":{\"env\":[]},\"z\":18446744073709551616}",
 		  "{\"hooks\":{\"prestart\":[{\"p\":1}],\"poststop\":[{\"p\":2}]},\"linux\":{"
-		  "\"resources\":{\"devices\":[{\"r\":1}],\"cpu\":{\"quota\":5000,\"period\":100000},"
+		  "\"resources\":{\"devices\":[{\"r\":1}],\"cpu\":{\"quota\":5000,"
+		  "\"period\":100000},"
 		  "\"memory\":{\"limit\":9007199254740993}},\"devices\":[{\"d\":1}]},"
 		  "\"mounts\":[{\"m\":1}],\"process\":{\"env\":[\"N=1\"]},"
 		  "\"z\":18446744073709551616}" },
 		{ rules, "{\"process\":{},\"linux\":{\"resources\":{\"devices\":[{\"k\":1}]}}}",
-		  "{\"process\":{},\"linux\":{\"resources\":{\"devices\":[{\"k\":1},{\"r\":1}]}}}" },
+		  "{\"process\":{},\"linux\":{\"resources\":{\"devices\":["
+		  "{\"k\":1},{\"r\":1}]}}}" },
 		{ rules, "{\"process\":{},\"linux\":{\"resources\":{\"memory\":{}}}}",
 		  "{\"process\":{},\"linux\":{\"resources\":{\"memory\":{},"
 		  "\"devices\":[{\"r\":1}]}}}" },
@@ -102,7 +106,8 @@ static void places(void **state)
 		  "{\"linux\":{\"resources\":{\"cpu\":{\"quota\":5000,\"shares\":2}}}}" },
 		{ two_hooks,
 		  "{\"hooks\":{\"prestart\":[{\"path\":\"/k\"}],\"createRuntime\":null}}",
-		  "{\"hooks\":{\"prestart\":[{\"path\":\"/k\"},{\"h\":2}],\"createRuntime\":[{\"h\":1}]}}" },
+		  "{\"hooks\":{\"prestart\":[{\"path\":\"/k\"},{\"h\":2}],"
+		  "\"createRuntime\":[{\"h\":1}]}}" },
 		{ two_hooks, "{\n  \"hooks\": {\n    \"prestart\": []\n  }\n}\n",
 		  "{\n  \"hooks\": {\n    \"prestart\": [{\"h\":2}],\n    \"createRuntime\": "
 		  "[{\"h\":1}]\n  }\n}\n" },
@@ -129,8 +134,10 @@ static void no_edit(void **state)
 {
 	static const char *const texts[] = {
 		"{}",
-		" { \"process\" : { \"env\" : [ \"A=1\" , \"\\u0042=\\/\" ] } , \"linux\" : null }\n",
-		"{\"a\":1e400,\"b\":[[[]]],\"mounts\":[],\"mountS2\":0.10,\"\xf0\x9f\x98\x80\":\"\"}",
+		" { \"process\" : { \"env\" : [ \"A=1\" , \"\\u0042=\\/\" ] } , "
+		"\"linux\" : null }\n",
+		"{\"a\":1e400,\"b\":[[[]]],\"mounts\":[],\"mountS2\":0.10,"
+		"\"\xf0\x9f\x98\x80\":\"\"}",
 	};
 
 	for (size_t i = 0; i < GS_ARRAY_SIZE(texts); i++) {

@@ -53,11 +53,11 @@ static void expect_slice(const char *json, const char *want)
 	assert_string_equal(again, want);
 }
 
-#define SLICE(env, mounts, create_container, devices, rules)                                         \
-	"{\"process\":{\"env\":[" env "]},\"mounts\":[" mounts "],\"hooks\":{\"prestart\":[],"       \
-	"\"createRuntime\":[],\"createContainer\":[" create_container                                \
-	"],\"startContainer\":[],\"poststart\":[],\"poststop\":[]},\"linux\":{\"devices\":[" devices \
-	"],\"resources\":{\"devices\":[" rules "]}}}"
+#define SLICE(env, mounts, create_container, devices, rules)                               \
+	"{\"process\":{\"env\":[" env "]},\"mounts\":[" mounts "],\"hooks\":{\"prestart\"" \
+	":[],\"createRuntime\":[],\"createContainer\":[" create_container                  \
+	"],\"startContainer\":[],\"poststart\":[],\"poststop\":[]},\"linux\":"             \
+	"{\"devices\":[" devices "],\"resources\":{\"devices\":[" rules "]}}}"
 
 #define ZERO "{\"path\":\"/dev/zero\",\"type\":\"c\",\"major\":1,\"minor\":5"
 
@@ -86,7 +86,8 @@ static void takes_what_is_named(void **state)
 		"{\"destination\":\"/etc\",\"type\":\"bind\",\"source\":\"/etc\"},"
 		"{\"destination\":\"/usr/lib/libacme.so\",\"source\":\"/usr/lib/libacme.so\","
 		"\"options\":[\"ro\",\"rbind\"], \"x\":[1e400]}],"
-		"\"hooks\":{\"createContainer\":[{\"path\":\"/opt/acme-cdi-hook\",\"args\":[\"a\"]},"
+		"\"hooks\":{\"createContainer\":["
+		"{\"path\":\"/opt/acme-cdi-hook\",\"args\":[\"a\"]},"
 		"{\"path\":\"/bin/sh\"}]},"
 		"\"linux\":{\"devices\":[" ZERO ", \"fileMode\": 438},"
 		"{\"path\":\"/dev/tty\",\"type\":\"c\",\"major\":5,\"minor\":0}],"
@@ -159,7 +160,8 @@ static void who_has_cards(void **state)
 		{ "{\"linux\":{\"devices\":[" ZERO "}]}}", true, false, false, false },
 		{ "{\"linux\":{\"devices\":[{\"path\":\"/dev/tty\",\"type\":\"c\",\"major\":5}]}}",
 		  true, false, false, true },
-		{ "{\"mounts\":[{\"destination\":\"/var/run/acme-devices/card-1\",\"type\":\"bind\","
+		{ "{\"mounts\":[{\"destination\":\"/var/run/acme-devices/card-1\","
+		  "\"type\":\"bind\","
 		  "\"source\":\"/dev/null\"}]}",
 		  true, true, true, false },
 		{ "{\"mounts\":[{\"destination\":\"/usr/lib/libacme.so\",\"type\":\"bind\","
