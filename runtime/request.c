@@ -181,14 +181,12 @@ static int read_quantity(const struct spec *spec, const char *key,
 	if (r < 0 || !text)
 		return r;
 	r = parse(text, ret, err);
-	if (r == 0 && *ret <= 0)
-		r = gs_err_set(err, EINVAL, "must be more than zero");
-	if (r < 0) {
+	if (r == 0 && *ret <= 0) {
 		cleanup_free char *quoted = gs_quote(text, strlen(text));
 
-		return gs_err_prefix(err, "annotation %s: %s", key, quoted);
+		r = gs_err_set(err, EINVAL, "%s must be more than zero", quoted);
 	}
-	return 0;
+	return r < 0 ? gs_err_prefix(err, "annotation %s", key) : 0;
 }
 
 int request_read(const struct spec *spec, const struct who *who, struct request *ret,
