@@ -406,6 +406,64 @@ static void selected_by_the_next_runtime(void **state)
 	expect_rows(rows, GS_ARRAY_SIZE(rows));
 }
 
+#define OWN(env) SPEC(env, "", "", "", "")
+#define CARD_1 SPEC("\"ACME_VISIBLE=card-1\"", "", "", ZERO, "")
+#define CARD_9 BIND("/var/run/acme-devices/card-9", "/dev/null")
+
+/* A target may have cards of its own, which it selects by name; "all" is an image's. */
+static void what_the_target_selects_itself(void **state)
+{
+	static const struct row rows[] = {
+		{ RUNC,
+		  OWN("\"ACME_VISIBLE=mine\""),
+		  { CARD_1 },
+		  SPEC("\"ACME_VISIBLE=card-1,mine\"", "", "", ZERO, "") },
+		{ RUNC,
+		  OWN("\"ACME_VISIBLE=mine,card-1\""),
+		  { CARD_1 },
+		  SPEC("\"ACME_VISIBLE=card-1,mine\"", "", "", ZERO, "") },
+		{ ACME_RUNTIME,
+		  OWN("\"ACME_VISIBLE=card-1\""),
+		  { CARD_1 },
+		  SPEC("\"ACME_VISIBLE=card-1\"", "", "", ZERO, "") },
+		{ ACME_RUNTIME,
+		  OWN("\"ACME_VISIBLE=none\""),
+		  { CARD_1 },
+		  SPEC("\"ACME_VISIBLE=card-1\"", "", "", ZERO, "") },
+	};
+
+	expect_rows(rows, GS_ARRAY_SIZE(rows));
+}
+
+/* One that is fenced, or a borrower, has nothing but its sources' cards. */
+static void strict_targets(void **state)
+{
+	static const struct row rows[] = {
+		{ RUNC,
+		  OWN("\"ACME_VISIBLE=mine\",\"A=1\""),
+		  { CARD_1 },
+		  SPEC("\"ACME_VISIBLE=card-1\",\"A=1\"", "", "", ZERO, "") },
+		{ ACME_RUNTIME,
+		  OWN("\"ACME_VISIBLE=mine\""),
+		  { CARD_1 },
+		  SPEC("\"ACME_VISIBLE=card-1\"", "", "", ZERO, "") },
+		/* of a maker of whom no source has a card: by variable and by mount */
+		{ ACME_RUNTIME,
+		  SPEC("\"ACME_VISIBLE=all\"", CARD_9 "," BIND("/data", "/srv"), "", "", ""),
+		  { SPEC("", "", "", TTY, "") },
+		  SPEC("\"ACME_VISIBLE=void\"", BIND("/data", "/srv"), "", TTY, "") },
+		/* where nobody acts on it, it is a word */
+		{ RUNC,
+		  OWN("\"ACME_VISIBLE=all\""),
+		  { SPEC("", "", "", TTY, "") },
+		  SPEC("\"ACME_VISIBLE=all\"", "", "", TTY, "") },
+	};
+
+	strict = true;
+	expect_rows(rows, GS_ARRAY_SIZE(rows));
+	strict = false;
+}
+
 /* A scanned spec holds what the next runtime had injected; it will do so again by itself. */
 static void scanned_sources(void **state)
 {
@@ -524,6 +582,17 @@ static void refuses(void **state)
 		    SPEC("\"ACME_VISIBLE=card-2\"", "", "", "", "") },
 		  EEXIST,
 		  { "ns/pod/one", "mounts", "ns/pod/two" } },
+		/* the next runtime knows one list, which would mix two owners' cards */
+		{ ACME_RUNTIME,
+		  OWN("\"ACME_VISIBLE=mine\""),
+		  { CARD_1 },
+		  EEXIST,
+		  { "the container itself selects cards", "ACME_VISIBLE=\"mine\"" } },
+		{ RUNC,
+		  SPEC("", CARD_9, "", "", ""),
+		  { CARD_1 },
+		  EEXIST,
+		  { "the container itself selects cards", "card-9" } },
 		/* which of the node's cards are a privileged source's own? */
 		{ RUNC,
 		  SPEC("", "", "", "", ""),
@@ -590,6 +659,8 @@ int main(void)
 		cmocka_unit_test(environment),
 		cmocka_unit_test(mounts_and_hooks),
 		cmocka_unit_test(selected_by_the_next_runtime),
+		cmocka_unit_test(what_the_target_selects_itself),
+		cmocka_unit_test(strict_targets),
 		cmocka_unit_test(scanned_sources),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(tells_what_was_granted),
