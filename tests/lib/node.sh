@@ -62,6 +62,15 @@ node_spawn() {
 	disown $!
 }
 
+# node_hide FOLDER: an empty one in its place, inside. Where the machine has no such folder it gets
+# one, which goes away with the node.
+node_hide() {
+	if mkdir "$1" 2>/dev/null; then
+		echo "$1" >>"$NODE_DIR/made"
+	fi
+	node_exec /bin/mount -t tmpfs -o mode=755 tmpfs "$1"
+}
+
 # Waits until a command succeeds inside: node_wait SECONDS NAME COMMAND…; on failure the end of
 # what node_spawn's NAME said is printed.
 node_wait() {
@@ -91,6 +100,9 @@ node_stop() {
 		rm -f "$NODE_DIR/pid"
 	fi
 	node_remove_cgroups
+	if [[ -e $NODE_DIR/made ]]; then
+		xargs -r rmdir --ignore-fail-on-non-empty -- <"$NODE_DIR/made" || true
+	fi
 	rm -rf --one-file-system "$NODE_DIR"
 }
 

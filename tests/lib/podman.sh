@@ -7,6 +7,8 @@
 # machines. The event log and cgroups do without systemd.
 podman_start() {
 	mkdir -p "$NODE_DIR/podman"
+	# podman's cache of blobs is there, whatever its configuration says.
+	node_hide /var/lib/containers
 	cat >"$NODE_DIR/podman/containers.conf" <<-EOF
 		[containers]
 		default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
