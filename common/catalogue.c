@@ -459,6 +459,21 @@ static int load_dirs(struct gs_catalogue *cat, const struct gs_strv *dirs, each_
 	return r;
 }
 
+/* Fills cat->initials; a pattern that begins with no plain letter may begin with any. */
+static void note_initials(struct gs_catalogue *cat)
+{
+	for (size_t i = 0; i < cat->n; i++) {
+		for (size_t j = 0; j < cat->v[i].n_nodes; j++) {
+			const char *glob = cat->v[i].nodes[j].glob;
+
+			if (strncmp(glob, "/dev/", 5) == 0 && !strchr("*?[{\\", glob[5]))
+				cat->initials[(unsigned char)glob[5]] = true;
+			else
+				memset(cat->initials, 1, sizeof(cat->initials));
+		}
+	}
+}
+
 int gs_catalogue_load(struct gs_catalogue *cat, const struct gs_strv *dirs, struct gs_err *err)
 {
 	cleanup_catalogue struct gs_catalogue fresh = { 0 };
@@ -466,6 +481,7 @@ int gs_catalogue_load(struct gs_catalogue *cat, const struct gs_strv *dirs, stru
 
 	if (r < 0)
 		return r;
+	note_initials(&fresh);
 	*cat = fresh;
 	fresh = (struct gs_catalogue){ 0 };
 	return 0;

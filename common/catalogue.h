@@ -58,6 +58,7 @@ struct gs_vendor {
 struct gs_catalogue {
 	struct gs_vendor *v;
 	size_t n;
+	bool initials[256]; /* with which byte behind "/dev/" any vendor's node begins */
 };
 
 /*
@@ -100,6 +101,14 @@ const struct gs_node *gs_vendor_node(const struct gs_vendor *vendor, const char 
 
 /* Where sysfs is: "/sys". Tests point it elsewhere. */
 extern const char *gs_catalogue_sysfs;
+
+/*
+ * The first vendor whose node that is, with the matching rule in *ret_node; NULL: nobody's. Most of
+ * a privileged container's hundred devices are told by their first letter.
+ */
+const struct gs_vendor *gs_catalogue_node(const struct gs_catalogue *cat, const char *path,
+					  unsigned int major, unsigned int minor,
+					  const struct gs_node **ret_node);
 
 /* The vendor's variable of that name (@len bytes), or NULL. */
 const struct gs_env *gs_vendor_env(const struct gs_vendor *vendor, const char *name, size_t len);

@@ -51,6 +51,20 @@ const struct gs_node *gs_vendor_node(const struct gs_vendor *vendor, const char 
 	return NULL;
 }
 
+const struct gs_vendor *gs_catalogue_node(const struct gs_catalogue *cat, const char *path,
+					  unsigned int major, unsigned int minor,
+					  const struct gs_node **ret_node)
+{
+	if (strncmp(path, "/dev/", 5) != 0 || !cat->initials[(unsigned char)path[5]])
+		return NULL;
+	for (size_t i = 0; i < cat->n; i++) {
+		*ret_node = gs_vendor_node(&cat->v[i], path, major, minor);
+		if (*ret_node)
+			return &cat->v[i];
+	}
+	return NULL;
+}
+
 const struct gs_env *gs_vendor_env(const struct gs_vendor *vendor, const char *name, size_t len)
 {
 	for (size_t i = 0; i < vendor->n_envs; i++)

@@ -513,10 +513,12 @@ bool js_string_is(struct js v, const char *s)
 	char *decoded;
 	bool same;
 
-	if (!js_is(v, JS_STRING))
+	if (!js_is(v, JS_STRING) || v.n < n + 2) /* escapes only lengthen */
 		return false;
+	if (v.n == n + 2 && memcmp(v.p + 1, s, n) == 0)
+		return !memchr(s, '\\', n);
 	if (!memchr(v.p, '\\', v.n))
-		return v.n == n + 2 && memcmp(v.p + 1, s, n) == 0;
+		return false;
 	decoded = js_string(v);
 	same = decoded && strcmp(decoded, s) == 0;
 	free(decoded);

@@ -29,18 +29,40 @@ static char *absolute(const char *path)
 	return gs_asprintf("%s/%s", cwd ? cwd : "", path);
 }
 
+/* A fence's rules are some five hundred, of which these speak of vendors' devices. */
+static char *granted_rules(const struct granted_list *granted)
+{
+	struct gs_buf out = { 0 };
+
+	gs_buf_addc(&out, '[');
+	for (size_t i = 0; i < granted->n; i++) {
+		const struct granted *g = &granted->v[i];
+
+		if (i)
+			gs_buf_addc(&out, ',');
+		slice_add_rule(&out, g->type, g->major, g->minor, g->access);
+	}
+	gs_buf_addc(&out, ']');
+	return gs_buf_steal(&out);
+}
+
 /* The vendor slice of the spec as the next runtime gets it: after our edits. */
 static int final_slice(const struct create *c, struct gs_buf *out, struct gs_err *err)
 {
+	cleanup_free char *rules = c->fenced ? granted_rules(&c->granted) : NULL;
 	cleanup_spec struct spec spec = { 0 };
 	cleanup_slice struct slice slice = { 0 };
+	struct gs_buf parts = { 0 };
+	size_t len;
 	int r;
 
 	if (!c->text) {
 		slice_text(&c->own, out);
 		return 0;
 	}
-	r = spec_read(&spec, gs_strndup(c->text, c->len), c->len, err);
+	rewrite_parts(&c->rw, rules, &parts);
+	len = parts.len;
+	r = spec_read(&spec, gs_buf_steal(&parts), len, err);
 	if (r < 0)
 		return gs_err_prefix(err, "the edited config.json");
 	spec.no_rules_allow_all = c->spec.no_rules_allow_all;

@@ -23,6 +23,7 @@ void create_free(struct create *c)
 	for (size_t i = 0; i < c->n_sources; i++)
 		source_free(&c->sources[i]);
 	free(c->sources);
+	free(c->granted.v);
 	rewrite_free(&c->rw);
 	slice_free(&c->own);
 	gs_grant_free(&c->grant);
@@ -156,14 +157,13 @@ static int check_target(struct create *c, struct gs_err *err)
 
 static int plan_target(struct create *c, struct gs_err *err)
 {
-	struct granted_list granted = { 0 };
-	bool fenced = c->config->fence_privileged && spec_allows_all(&c->spec);
 	int r;
 
 	if (!c->id || !gs_id_valid(c->id))
 		return gs_err_set(err, EINVAL, "the container id is missing or malformed");
 	c->role = GS_ROLE_TARGET;
 	c->recorded = true;
+	c->fenced = c->config->fence_privileged && spec_allows_all(&c->spec);
 	r = find_sources(c, err);
 	if (r == 0)
 		r = check_target(c, err);
@@ -174,14 +174,13 @@ static int plan_target(struct create *c, struct gs_err *err)
 			.sources = c->sources,
 			.n_sources = c->n_sources,
 			.next = c->next,
-			.strict = fenced || c->role == GS_ROLE_BORROWER,
+			.strict = c->fenced || c->role == GS_ROLE_BORROWER,
 		};
 
-		r = inject(&c->rw, &in, &granted, err);
+		r = inject(&c->rw, &in, &c->granted, err);
 	}
-	if (r == 0 && fenced)
-		fence(&c->rw, &c->cat, &granted);
-	free(granted.v);
+	if (r == 0 && c->fenced)
+		r = fence(&c->rw, &c->cat, &c->granted, err);
 	if (r == 0)
 		r = add_hook(c, err);
 	return r;

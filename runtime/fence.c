@@ -19,7 +19,7 @@
 #define CHAR_MAJORS 512
 /* Folders of /dev are few and flat. */
 #define DEV_DEPTH_MAX 4
-/* Far more than a node has; what comes after is not allowed in fenced majors. */
+/* Far more than a node has. */
 #define NODES_MAX 65536
 
 /* One character device of the host or of the spec. */
@@ -37,12 +37,12 @@ struct survey {
 
 static void add_node(struct survey *s, const char *path, unsigned int major, unsigned int minor)
 {
-	bool vendor = false;
+	const struct gs_node *node;
+	bool vendor;
 
 	if (major >= CHAR_MAJORS)
 		return;
-	for (size_t i = 0; i < s->cat->n && !vendor; i++)
-		vendor = gs_vendor_node(&s->cat->v[i], path, major, minor) != NULL;
+	vendor = gs_catalogue_node(s->cat, path, major, minor, &node);
 	if (vendor)
 		s->fenced[major] = true;
 	s->nodes = gs_grow(s->nodes, s->n, sizeof(*s->nodes));
@@ -50,46 +50,45 @@ static void add_node(struct survey *s, const char *path, unsigned int major, uns
 }
 
 /*
- * A folder that root alone fills. shm and mqueue are everybody's: pods make nodes and thousands of
- * folders there, and no node in there says anything about a card. A folder may be a mount of its
- * own all the same (a node that is itself a container).
+ * A folder below /dev that everybody may write to (shm, mqueue): pods make nodes and thousands of
+ * folders there, and no node in there says anything about a card. Terminals and memory: many
+ * entries, no cards.
  */
-static bool is_roots(int fd)
+static bool is_passed_over(int fd, const char *path)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWOTH | S_IWGRP));
+	return fstat(fd, &st) < 0 || (st.st_mode & S_IWOTH) || strcmp(path, "/dev/pts") == 0 ||
+	       strncmp(path, "/dev/hugepages", 14) == 0;
 }
 
-/* Terminals and memory: many entries, no cards. */
-static bool is_passed_over(const char *path)
-{
-	return strcmp(path, "/dev/pts") == 0 || strncmp(path, "/dev/hugepages", 14) == 0;
-}
-
-/* Every character device below @path. What can't be read can't be opened by a container either. */
-static void walk_dev(struct survey *s, int parent, const char *name, const char *path, int depth)
+/* Every character device below @path. False: /dev can't be read, or holds more than we look at. */
+static bool walk_dev(struct survey *s, int parent, const char *name, const char *path, int depth)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	cleanup_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
-	struct stat st;
+	bool ok = true;
 
-	if (!dir || !is_roots(fd))
-		return;
-	while (s->n < NODES_MAX && (e = readdir(dir)) != NULL) {
+	if (!dir)
+		return depth > 0; /* a folder that went away is none to open nodes in */
+	if (depth > 0 && is_passed_over(fd, path))
+		return true;
+	while (ok && (e = readdir(dir)) != NULL) {
 		cleanup_free char *sub = NULL;
+		struct stat st;
 
 		if (e->d_name[0] == '.' || (e->d_type != DT_CHR && e->d_type != DT_DIR))
 			continue;
 		sub = gs_asprintf("%s/%s", path, e->d_name);
-		if (e->d_type == DT_DIR) {
-			if (depth < DEV_DEPTH_MAX && !is_passed_over(sub))
-				walk_dev(s, dirfd(dir), e->d_name, sub, depth + 1);
-		} else if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (e->d_type == DT_DIR)
+			ok = depth == DEV_DEPTH_MAX ||
+			     walk_dev(s, dirfd(dir), e->d_name, sub, depth + 1);
+		else if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			add_node(s, sub, major(st.st_rdev), minor(st.st_rdev));
-		}
+		ok = ok && s->n < NODES_MAX;
 	}
+	return ok;
 }
 
 static bool is_vendor_chrdev(const struct gs_catalogue *cat, const char *name)
@@ -223,13 +222,21 @@ static void drop_devices(struct rewrite *rw, const struct survey *s,
 	}
 }
 
-void fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct granted_list *granted)
+int fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct granted_list *granted,
+	  struct gs_err *err)
 {
 	struct survey s = { .cat = cat };
 
 	if (!spec_allows_all(rw->spec))
-		return;
-	walk_dev(&s, AT_FDCWD, "/dev", "/dev", 0);
+		return 0;
+	/* a fence with holes that nobody knows of is worse than a container that is made later */
+	if (!walk_dev(&s, AT_FDCWD, "/dev", "/dev", 0)) {
+		free(s.nodes);
+		return gs_err_set(err, EIO,
+				  "a privileged container can't be fenced: the host's /dev is not "
+				  "to be read, or has more than %d nodes",
+				  NODES_MAX);
+	}
 	for (size_t i = 0; i < rw->spec->n_devices; i++) {
 		const struct spec_device *d = &rw->spec->device[i];
 
@@ -253,4 +260,5 @@ void fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct gran
 			add_rule(rw, 'c', major, RULE_ANY, spec_default_access(rw->spec, 'c'));
 	}
 	free(s.nodes);
+	return 0;
 }

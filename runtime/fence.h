@@ -13,8 +13,9 @@
  * numbers of vendors' nodes (of this host, by path; and of vendors' majors, by /proc/devices).
  * Deny rules behind an allow-all would say the same in three lines, but runc's systemd cgroup
  * driver does not keep them. It is a fence, no wall: see docs.
- * Nothing where the target is not privileged.
+ * Nothing where the target is not privileged. -EIO: the host's /dev can't be surveyed.
  */
-void fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct granted_list *granted);
+int fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct granted_list *granted,
+	  struct gs_err *err);
 
 #endif

@@ -163,3 +163,29 @@ void rewrite_text(const struct rewrite *rw, struct gs_buf *out)
 		add_resources(rw, &edit);
 	js_edit_apply(&edit, out);
 }
+
+static void add_array(struct gs_buf *out, const char *before, const struct js_array *array)
+{
+	cleanup_free char *text = js_array_text(array);
+
+	gs_buf_adds(out, before);
+	gs_buf_adds(out, text);
+}
+
+void rewrite_parts(const struct rewrite *rw, const char *rules, struct gs_buf *out)
+{
+	add_array(out, "{\"process\":{\"env\":", &rw->env);
+	add_array(out, "},\"mounts\":", &rw->mounts);
+	gs_buf_adds(out, ",\"hooks\":{");
+	for (int i = 0; i < STAGE_COUNT; i++) {
+		gs_buf_addf(out, "%s\"%s\":", i ? "," : "", spec_stage_names[i]);
+		add_array(out, "", &rw->hooks[i]);
+	}
+	add_array(out, "},\"linux\":{\"devices\":", &rw->devices);
+	gs_buf_adds(out, ",\"resources\":{\"devices\":");
+	if (rules)
+		gs_buf_adds(out, rules);
+	else
+		add_array(out, "", &rw->rules);
+	gs_buf_adds(out, "}}}");
+}

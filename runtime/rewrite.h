@@ -32,6 +32,12 @@ void rewrite_limit(struct rewrite *rw, const char *group, const char *key, int64
 bool rewrite_changes(const struct rewrite *rw);
 
 /*
+ * Only what a slice is cut from, after the edits: environment, mounts, hooks and devices as a small
+ * config.json with @rules (an array's text; NULL: those that the edits make) as its device rules.
+ */
+void rewrite_parts(const struct rewrite *rw, const char *rules, struct gs_buf *out);
+
+/*
  * The new config.json, appended to @out. The spec must have "process" and "linux"; "mounts",
  * "hooks", "resources" and what is in them are made where they are missing or null.
  */

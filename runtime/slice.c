@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The vendor slice of a spec. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,21 +28,18 @@ static bool numbers_fit(const struct spec_device *d)
 static void find_device(const struct gs_catalogue *cat, struct slice *slice, size_t index)
 {
 	const struct spec_device *d = &slice->spec->device[index];
+	const struct gs_vendor *vendor;
+	const struct gs_node *node;
 
 	if (d->type == 'p' || !numbers_fit(d))
 		return;
-	for (size_t i = 0; i < cat->n; i++) {
-		const struct gs_node *node = gs_vendor_node(
-			&cat->v[i], d->path, (unsigned int)d->major, (unsigned int)d->minor);
-
-		if (!node)
-			continue;
+	vendor = gs_catalogue_node(cat, d->path, (unsigned int)d->major, (unsigned int)d->minor,
+				   &node);
+	if (vendor)
 		add_item(slice, (struct slice_item){ .kind = SLICE_DEVICE,
-						     .vendor = &cat->v[i],
+						     .vendor = vendor,
 						     .index = index,
 						     .node = node });
-		return; /* one node belongs to one maker */
-	}
 }
 
 static void find_mount(const struct gs_catalogue *cat, struct slice *slice, size_t index)
@@ -137,16 +133,37 @@ bool slice_has_cards(const struct slice *slice, const struct gs_vendor *vendor)
 	return slice_selects(slice, vendor);
 }
 
+/* ",\"<key>\":<value>": a fence writes a thousand of them, and printf would be half its time. */
+static void add_number(struct gs_buf *out, const char *key, int64_t value)
+{
+	char digits[20];
+	size_t i = sizeof(digits);
+
+	do
+		digits[--i] = (char)('0' + value % 10);
+	while ((value /= 10) > 0 && i > 0);
+	gs_buf_adds(out, key);
+	gs_buf_add(out, digits + i, sizeof(digits) - i);
+}
+
 void slice_add_rule(struct gs_buf *out, char type, int64_t major, int64_t minor,
 		    unsigned int access)
 {
-	gs_buf_addf(out, "{\"allow\":true,\"type\":\"%c\"", type);
+	gs_buf_adds(out, "{\"allow\":true,\"type\":\"");
+	gs_buf_addc(out, type);
+	gs_buf_addc(out, '"');
 	if (major != RULE_ANY)
-		gs_buf_addf(out, ",\"major\":%" PRId64, major);
+		add_number(out, ",\"major\":", major);
 	if (minor != RULE_ANY)
-		gs_buf_addf(out, ",\"minor\":%" PRId64, minor);
-	gs_buf_addf(out, ",\"access\":\"%s%s%s\"}", access & ACCESS_R ? "r" : "",
-		    access & ACCESS_W ? "w" : "", access & ACCESS_M ? "m" : "");
+		add_number(out, ",\"minor\":", minor);
+	gs_buf_adds(out, ",\"access\":\"");
+	if (access & ACCESS_R)
+		gs_buf_addc(out, 'r');
+	if (access & ACCESS_W)
+		gs_buf_addc(out, 'w');
+	if (access & ACCESS_M)
+		gs_buf_addc(out, 'm');
+	gs_buf_adds(out, "\"}");
 }
 
 /* The raw texts of all items of one kind (hooks: of one stage), as an array. */

@@ -73,10 +73,10 @@ static int edit(const struct spec *spec, const char *next, struct gs_buf *out, b
 		return 1;
 	slice_find(spec, &cat, &own);
 	r = inject(&rw, &in, &granted, err);
-	if (r == 0) {
-		fence(&rw, &cat, &granted);
+	if (r == 0)
+		r = fence(&rw, &cat, &granted, err);
+	if (r == 0)
 		r = limits_apply(&rw, &req, err);
-	}
 	free(granted.v);
 	if (r < 0)
 		return r;
