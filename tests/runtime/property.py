@@ -154,7 +154,9 @@ class Maker:
                ("linux", self.with_unknown(linux))]
         self.maybe(top, "mounts", self.mounts())
         self.maybe(top, "hooks", self.hooks())
-        return self.print(self.with_unknown(top)).encode()
+        text = self.print(self.with_unknown(top))
+        around = [self.random.choice(["", "", "\n", " ", "\r\n\t"]) for _ in range(2)]
+        return (around[0] + text + around[1]).encode()
 
     # Printing.
     def string(self, text):

@@ -108,8 +108,23 @@ def got_card(old, new, nodes=NODES, env=(GPU,), hook=True):
          "the variables are %r and not %r" % (after, env))
 
 
+def spaces(text, path):
+    """The white space in front of each element of an array."""
+    value, out = jsontext.parse(text).get(*path), []
+    at = value.start + 1
+    for element in value.elements:
+        out.append(text[at:element.start].rpartition(b",")[2])
+        at = element.end
+    return out
+
+
 def appended(old, new, path, wanted):
+    """Nothing at that array is other than wanted elements behind those that were there; these keep
+    their bytes, and the white space in front of them too."""
     before, after = jsontext.elements(old, *path), jsontext.elements(new, *path)
     need(after[:len(before)] == before, ".".join(path), "was", before, "and is", after)
+    if before:
+        need(spaces(new, path)[:len(before)] == spaces(old, path), "white space in",
+             ".".join(path), "was", spaces(old, path), "and is", spaces(new, path))
     added = [json.loads(e) for e in after[len(before):]]
     need(added == wanted, ".".join(path), "got", added, "and not", wanted)

@@ -31,7 +31,7 @@ def main(tests, reset=lambda: None):
             failed += 1
             print("not ok %d - %s" % (number, name))
             text = str(error) if isinstance(error, Failed) else traceback.format_exc()
-            for line in text.splitlines()[:80]:
-                print("#   " + line[:2000], flush=True)
+            for line in text.splitlines()[:30]:
+                print("#   " + line[:500], flush=True)
     reset()
     sys.exit(1 if failed else 0)
