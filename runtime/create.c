@@ -301,9 +301,9 @@ int create_plan(struct create *c, struct gs_err *err)
 	slice_find(&c->spec, &c->cat, &c->own);
 	c->role = GS_ROLE_HOLDER;
 	c->recorded = slice_has_cards(&c->own, NULL) && c->id && gs_id_valid(c->id);
-	rewrite_begin(&c->rw, &c->spec);
 	if (!asks)
 		return 0;
+	rewrite_begin(&c->rw, &c->spec);
 	r = plan_request(c, err);
 	if (r < 0 || !rewrite_changes(&c->rw))
 		return r;
