@@ -459,16 +459,40 @@ static int load_dirs(struct gs_catalogue *cat, const struct gs_strv *dirs, each_
 	return r;
 }
 
-/* Fills cat->initials; a pattern that begins with no plain letter may begin with any. */
+/* Does a pattern, or an alternative of it, begin with three letters that stand for themselves? */
+static bool note_letters(struct gs_catalogue *cat, const char *glob)
+{
+	if (strcspn(glob, "*?[]{},\\") < 3)
+		return false;
+	cat->initials[gs_initials(glob)] = true;
+	return true;
+}
+
+/* "{kfd,mkfd}": each alternative of one that has no pattern inside. */
+static bool note_alternatives(struct gs_catalogue *cat, const char *glob)
+{
+	bool known = true;
+
+	while (known && *glob != '}') {
+		glob++;
+		known = note_letters(cat, glob);
+		glob += strcspn(glob, ",{}");
+		known = known && *glob && *glob != '{';
+	}
+	return known;
+}
+
+/* Fills cat->initials; a pattern of which the beginning is not known may begin with anything. */
 static void note_initials(struct gs_catalogue *cat)
 {
 	for (size_t i = 0; i < cat->n; i++) {
 		for (size_t j = 0; j < cat->v[i].n_nodes; j++) {
 			const char *glob = cat->v[i].nodes[j].glob;
+			bool known = strncmp(glob, "/dev/", 5) == 0 &&
+				     (glob[5] == '{' ? note_alternatives(cat, glob + 5) :
+						       note_letters(cat, glob + 5));
 
-			if (strncmp(glob, "/dev/", 5) == 0 && !strchr("*?[{\\", glob[5]))
-				cat->initials[(unsigned char)glob[5]] = true;
-			else
+			if (!known)
 				memset(cat->initials, 1, sizeof(cat->initials));
 		}
 	}

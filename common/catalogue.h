@@ -55,10 +55,13 @@ struct gs_vendor {
 	struct gs_strv resources; /* globs of Kubernetes resource names */
 };
 
+/* Room for the hashes of three letters. */
+#define GS_INITIALS 1024
+
 struct gs_catalogue {
 	struct gs_vendor *v;
 	size_t n;
-	bool initials[256]; /* with which byte behind "/dev/" any vendor's node begins */
+	bool initials[GS_INITIALS]; /* how vendors' nodes begin behind "/dev/"; gs_initials() */
 };
 
 /*
@@ -102,9 +105,12 @@ const struct gs_node *gs_vendor_node(const struct gs_vendor *vendor, const char 
 /* Where sysfs is: "/sys". Tests point it elsewhere. */
 extern const char *gs_catalogue_sysfs;
 
+/* The place in cat->initials of a name's first three bytes (a shorter one ends in NULs). */
+unsigned int gs_initials(const char *name);
+
 /*
  * The first vendor whose node that is, with the matching rule in *ret_node; NULL: nobody's. Most of
- * a privileged container's hundred devices are told by their first letter.
+ * a privileged container's hundred devices are told by their first letters.
  */
 const struct gs_vendor *gs_catalogue_node(const struct gs_catalogue *cat, const char *path,
 					  unsigned int major, unsigned int minor,

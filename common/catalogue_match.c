@@ -51,11 +51,22 @@ const struct gs_node *gs_vendor_node(const struct gs_vendor *vendor, const char 
 	return NULL;
 }
 
+unsigned int gs_initials(const char *name)
+{
+	unsigned int hash = 0;
+
+	for (int i = 0; i < 3; i++) {
+		hash = hash * 31 + (unsigned char)*name;
+		name += *name != '\0';
+	}
+	return hash % GS_INITIALS;
+}
+
 const struct gs_vendor *gs_catalogue_node(const struct gs_catalogue *cat, const char *path,
 					  unsigned int major, unsigned int minor,
 					  const struct gs_node **ret_node)
 {
-	if (strncmp(path, "/dev/", 5) != 0 || !cat->initials[(unsigned char)path[5]])
+	if (strncmp(path, "/dev/", 5) != 0 || !cat->initials[gs_initials(path + 5)])
 		return NULL;
 	for (size_t i = 0; i < cat->n; i++) {
 		*ret_node = gs_vendor_node(&cat->v[i], path, major, minor);
