@@ -125,12 +125,18 @@ include tests/tests.mk
 VENDORS = $(wildcard vendors/*.json)
 MANPAGES = $(wildcard docs/man/*.[158])
 
+# put MODE,FILES,FOLDER: each appears under its name complete and at once, for containers may be
+# created at this very moment.
+put = for f in $(2); do \
+		n=$$(basename "$$f") && $(INSTALL) -m $(1) "$$f" "$(DESTDIR)$(3)/.$$n.new" && \
+		mv -f "$(DESTDIR)$(3)/.$$n.new" "$(DESTDIR)$(3)/$$n" || exit 1; done
+
 install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manual pages [root]
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)/vendors.d
-	$(INSTALL) -m 0755 $(B)/gpushare-runtime $(B)/gpusharectl $(DESTDIR)$(BINDIR)
+	@$(call put,0644,$(VENDORS),$(DATADIR)/vendors.d)
+	@$(call put,0755,$(B)/gpushare-hook $(B)/gpushare-spec,$(LIBEXECDIR))
+	@$(call put,0755,$(B)/gpushare-runtime $(B)/gpusharectl,$(BINDIR))
 	ln -sf gpusharectl $(DESTDIR)$(BINDIR)/kubectl-gpushare
-	$(INSTALL) -m 0755 $(B)/gpushare-hook $(B)/gpushare-spec $(DESTDIR)$(LIBEXECDIR)
-	$(if $(VENDORS),$(INSTALL) -m 0644 $(VENDORS) $(DESTDIR)$(DATADIR)/vendors.d)
 	$(foreach m,$(MANPAGES),$(INSTALL) -D -m 0644 $(m) \
 		$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)) &&) :
 
