@@ -17,12 +17,17 @@ containerd_start() {
 	else
 		containerd_config_v3 >"$NODE_DIR/containerd.toml"
 	fi
+	containerd_spawn "$NODE_DIR/containerd.toml"
+}
+
+# containerd_spawn CONFIG: starts it with that configuration of the node.
+containerd_spawn() {
 	# Only so that crictl does not complain about having none.
 	node_exec /bin/bash -c 'echo "timeout: 60" >/etc/crictl.yaml'
 	# The shim is looked for beside containerd by PATH.
-	node_spawn containerd /usr/bin/env "PATH=$bin:/usr/sbin:/usr/bin:/sbin:/bin" \
-		"$bin/containerd" --config "$NODE_DIR/containerd.toml"
-	node_wait 30 containerd "$bin/ctr" version
+	node_spawn containerd /usr/bin/env "PATH=$CONTAINERD_BIN:/usr/sbin:/usr/bin:/sbin:/bin" \
+		"$CONTAINERD_BIN/containerd" --config "$1"
+	node_wait 30 containerd "$CONTAINERD_BIN/ctr" version
 	containerd_ctr -n k8s.io images import "$IMAGE_TAR" >/dev/null
 	node_wait 30 containerd "$GS_PYTHON" "$GS_LIB/cri.py" --proto-dir "$CRI_PROTO" wait-ready
 }

@@ -136,6 +136,26 @@ teardown_file() {
 	absent_in "$(ctr_probe dind /dev/nvidia1)" /dev/nvidia1
 }
 
+@test "containerd 2: the command that lists who still needs the program" {
+	story_who_needs_it
+}
+
+@test "containerd 2: what operator.md prints keeps the node's own runtimes" {
+	local dump
+	node_exec /bin/bash -ec '
+		rm -rf /etc/containerd/conf.d
+		printf "%s\n" "version = 3" "imports = [\"/etc/containerd/conf.d/*.toml\"]" \
+			>/etc/containerd/config.toml'
+	doc_block docs/operator.md containerd-2 | sed '/^systemctl restart/,$d' >"$NODE_DIR/typed"
+	node_exec /usr/bin/env "PATH=$CONTAINERD_BIN:$PATH" /bin/bash -ec \
+		'cd "$1" && source "$2"' - "$GS_TOP" "$NODE_DIR/typed"
+	dump=$(node_exec "$CONTAINERD_BIN/containerd" config dump)
+	matches "$dump" 'runtimes\.gpushare\.options\]'
+	matches "$dump" 'runtimes\.runc\.options\]'
+	matches "$dump" "BinaryName = '/usr/bin/gpushare-runtime'"
+	lacks "$dump" 'SystemdCgroup = true'
+}
+
 # A CDI spec as NVIDIA's generator writes them where a container has the driver, with a library and
 # a hook that are our own.
 cdi_spec() {

@@ -267,3 +267,17 @@ story_registry() {
 	pod_remove "$POD"
 	lacks "$(gpusharectl containers)" "$POD"
 }
+
+# docs/operator.md tells by this whether the program is still needed.
+story_who_needs_it() {
+	local command
+	command=$(doc_block docs/operator.md who-needs-it)
+	pod_dev
+	container_run "$POD" dind
+	# The pause container goes through the handler too.
+	equals "$(node_exec /bin/bash -c "$command" | wc -l)" 3
+	pod_remove "$POD"
+	equals "$(node_exec /bin/bash -c "$command")" ""
+	HANDLER=runc pod_dev
+	equals "$(node_exec /bin/bash -c "$command")" ""
+}
