@@ -11,7 +11,7 @@ OUR_LIBS := $(B)/libgsctl.a $(B)/libgsruntime.a $(B)/libgpushare.a
 
 -include tests/unit/flags.mk
 
-$(call objs,$(wildcard tests/unit/*.c)): GS_CFLAGS += -Wno-unused-parameter
+$(call objs,$(wildcard tests/unit/*.c)): private GS_CFLAGS += -Wno-unused-parameter
 
 $(UNIT_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(UNIT_OBJS) $(OUR_LIBS)
 	@mkdir -p $(@D)
@@ -35,7 +35,7 @@ ifdef FUZZ
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # LLVMFuzzerTestOneInput has no header.
-$(call objs,$(wildcard tests/fuzz/*.c)): GS_CFLAGS += -Wno-missing-prototypes \
+$(call objs,$(wildcard tests/fuzz/*.c)): private GS_CFLAGS += -Wno-missing-prototypes \
 	-Wno-missing-declarations
 
 $(B)/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(OUR_LIBS)
