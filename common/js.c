@@ -272,15 +272,13 @@ static bool check_text(struct parser *ps)
 
 int js_parse(const char *text, size_t len, struct js *ret, struct gs_err *err)
 {
-	struct parser ps;
+	struct parser ps = { 0 };
 	const char *start;
 	size_t line, col;
 
 	ps.text = text;
 	ps.end = text + len;
 	ps.p = skip_space(text, ps.end);
-	ps.depth = 0;
-	ps.what = NULL;
 	start = ps.p;
 	if (check_text(&ps)) {
 		const char *stop = ps.p;

@@ -33,6 +33,7 @@ enum js_type { JS_NONE, JS_NULL, JS_BOOL, JS_NUMBER, JS_STRING, JS_ARRAY, JS_OBJ
  */
 int js_parse(const char *text, size_t len, struct js *ret, struct gs_err *err);
 
+/* What kind of value that is; JS_NONE for {0}. */
 enum js_type js_type(struct js v);
 static inline bool js_is(struct js v, enum js_type type)
 {

@@ -26,7 +26,7 @@ bool policy_is_borrower(const struct gs_grant *grant, const struct source *sourc
 /* Not a path: what the entry says can't be told, as a member stands twice or in another case. */
 static const char unclear[] = "?";
 
-/* The entry of @type in linux.namespaces: false where there is none. *ret_path: NULL for a new one. */
+/* The entry of @type in linux.namespaces, false: none. *ret_path: NULL for a new namespace. */
 static bool namespace_entry(const struct spec *spec, const char *type, char **ret_path)
 {
 	struct js_iter it = js_iter(spec->namespaces);
@@ -109,7 +109,7 @@ static int check_capabilities(const struct spec *spec, struct gs_err *err)
 			cleanup_free char *name = js_string(cap);
 
 			for (size_t j = 0; name && j < GS_ARRAY_SIZE(refused); j++)
-				/* runc reads the names without regard to case, with or without CAP_ */
+				/* runc takes any case, with or without CAP_ */
 				if (strcasecmp(name, refused[j]) == 0 ||
 				    strcasecmp(name, refused[j] + strlen("CAP_")) == 0)
 					return gs_err_set(err, EACCES,

@@ -51,7 +51,7 @@ static int read_stdin(struct gs_buf *buf, struct gs_err *err)
 static int read_state(struct state *ret, struct gs_err *err)
 {
 	cleanup_buf struct gs_buf text = { 0 };
-	struct js root, id, pid;
+	struct js root = { 0 }, id = { 0 }, pid = { 0 };
 	int64_t n;
 	int r;
 

@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	char *none[] = { NULL, NULL };
 	const char *profile;
 	struct command cmd;
-	bool recorded;
+	bool recorded = false;
 	int r;
 
 	if (argc < 1) { /* possible before Linux 5.18, where argv[1] is then the environment */

@@ -152,7 +152,7 @@ int reclaim(const struct gs_config *config, const struct slice *own, const char 
 		file = gs_asprintf("%s/%s", path, e->d_name);
 		r = gs_json_read(file, LENT_MAX, &lent, err);
 		if (r < 0) {
-			/* gone in between: given back; else broken, and no reason to stop a holder */
+			/* given back in between, or broken: no reason to stop a holder */
 			gs_log(GS_LOG_WARN, "lent card passed over: %s", err->msg);
 			continue;
 		}

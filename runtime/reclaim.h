@@ -8,8 +8,9 @@
 
 /*
  * Looks in run_dir/lent/ for cards that the slice holds (by device number, or by the value of a
- * selector that the next runtime @next acts on; NULL: numbers alone) and has them freed: by the agent, or, where none answers, by killing the borrowers'
- * cgroups itself and waiting until they are empty. Nothing lent costs one failed open.
+ * selector that the next runtime @next acts on; NULL: numbers alone) and has them freed: by the
+ * agent, or, where none answers, by killing the borrowers' cgroups itself and waiting until they
+ * are empty. Nothing lent costs one failed open.
  * -ETIMEDOUT: not free by CLOCK_BOOTTIME @deadline_ms; the caller's retry finds it further on.
  */
 int reclaim(const struct gs_config *config, const struct slice *own, const char *next,

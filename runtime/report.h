@@ -7,7 +7,8 @@
 
 /*
  * Appends one error record to the file of --log, in runc's shape of --log-format (containerd shows
- * only that), and then writes one line to stderr (CRI-O and people look there). @cmd may have no log.
+ * only that), and then writes one line to stderr (CRI-O and people look there). @cmd may have no
+ * log.
  */
 void report_error(const struct command *cmd, const char *msg);
 

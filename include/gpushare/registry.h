@@ -14,7 +14,8 @@
  *
  * <id>.json: {"v":1,"id","bundle","pid_file","identity":{"namespace","pod","container"},
  * "sandbox_id","pod_uid","annotations":{ours only},"role":"holder"|"target"|"borrower",
- * "next","root","cgroups_path","boot_id","start_ticks":N,"deadline_ms":N,"grant","sources":[ID,...],
+ * "next","root","cgroups_path","boot_id","start_ticks":N,"deadline_ms":N,"grant",
+ * "sources":[ID,...],
  * "shared_pid":bool,"spec":{the vendor slice, in the shape of config.json}}
  *
  * start_ticks: clock ticks since boot when the record was made (field 22 of /proc/PID/stat).
