@@ -72,19 +72,29 @@ report() { # target status
 	return 1
 }
 
+largest() { # folder number: the names of its largest files
+	find "$1" -type f -printf '%s %f\n' | sort -k 1,1rn -k 2 | awk -v n="$2" 'NR <= n { print $2 }'
+}
+
+# libFuzzer's merge takes the small inputs first and with them many that one large input could stand
+# for; so the large ones of what it took come first, and are filled up with what they leave out.
 keep_one() { # target
-	local name=$1 seeds=tests/fuzz/corpus/$1 merged file
+	local name=$1 seeds=tests/fuzz/corpus/$1 merged kept file
+	local merge=(-merge=1 -use_counters=0 "-max_len=$max_seed_bytes")
 	merged=$(mktemp -d)
-	"$out/fuzz_$name" -merge=1 -max_len=$max_seed_bytes "$merged" "$seeds" \
-		"$out/corpus/$name" >"$out/logs/$name.merge" 2>&1
-	rm -f "$seeds"/*
-	# The small ones first: each still reaches something that those before it do not.
-	find "$merged" -type f -size "-$((max_seed_bytes + 1))c" -printf '%s %p\n' | sort -n |
-		head -n $max_seeds | cut -d ' ' -f 2- |
-		while IFS= read -r file; do
-			cp "$file" "$seeds/$(sha256sum "$file" | cut -c 1-16)"
+	kept=$(mktemp -d)
+	{
+		"$out/fuzz_$name" "${merge[@]}" "$merged" "$seeds" "$out/corpus/$name"
+		for file in $(largest "$merged" $((max_seeds * 2 / 3))); do
+			cp "$merged/$file" "$kept"
 		done
-	rm -rf "$merged"
+		"$out/fuzz_$name" "${merge[@]}" "$kept" "$merged"
+	} >"$out/logs/$name.merge" 2>&1
+	rm -f "$seeds"/*
+	for file in $(largest "$kept" $max_seeds); do
+		cp "$kept/$file" "$seeds/$(sha256sum "$kept/$file" | cut -c 1-16)"
+	done
+	rm -rf "$merged" "$kept"
 	printf '%-14s %s seeds\n' "$name" "$(find "$seeds" -type f | wc -l)"
 }
 
