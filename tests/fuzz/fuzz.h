@@ -57,6 +57,7 @@ __attribute__((unused)) static char *next_part(const uint8_t **data, size_t *siz
 
 static char fuzz_dir_path[64];
 
+/* At exit: the folder of fuzz_dir(). */
 __attribute__((unused)) static void remove_fuzz_dir(void)
 {
 	char command[128];

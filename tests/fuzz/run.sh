@@ -73,7 +73,8 @@ report() { # target status
 }
 
 largest() { # folder number: the names of its largest files
-	find "$1" -type f -printf '%s %f\n' | sort -k 1,1rn -k 2 | awk -v n="$2" 'NR <= n { print $2 }'
+	find "$1" -type f -printf '%s %f\n' | sort -k 1,1rn -k 2 |
+		awk -v n="$2" 'NR <= n { print $2 }'
 }
 
 # libFuzzer's merge takes the small inputs first and with them many that one large input could stand
