@@ -124,7 +124,7 @@ char *js_array_text(const struct js_array *array)
 
 	gs_buf_addc(&out, '[');
 	for (size_t i = 0; js_next_element(&it, &v); i++) {
-		const char *start = prev;
+		const char *gap = prev, *start = prev;
 
 		if (i > 0)
 			start = (const char *)memchr(prev, ',', (size_t)(v.p - prev)) + 1;
@@ -135,7 +135,9 @@ char *js_array_text(const struct js_array *array)
 		prev = v.p + v.n;
 		if (array->drop[i])
 			continue;
-		if (!first)
+		if (i > 0 && !array->drop[i - 1])
+			start = gap; /* both neighbours stay: so does all between, its comma too */
+		else if (!first)
 			gs_buf_addc(&out, ',');
 		first = false;
 		gs_buf_add(&out, start, (size_t)(v.p - start));
