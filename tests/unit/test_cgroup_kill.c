@@ -62,6 +62,8 @@ int __wrap_open(const char *path, int flags, ...)
 
 int __wrap_kill(pid_t pid, int sig)
 {
+	if (sig == 0) /* only a question */
+		return __real_kill(pid, sig);
 	killed++;
 	if (!ours[0] || pid <= 1 || sig != SIGKILL)
 		return 0;
