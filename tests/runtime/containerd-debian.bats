@@ -40,7 +40,8 @@ teardown_file() {
 
 # /etc/containerd/config.toml of Debian 12's package.
 debian_config() {
-	node_exec /bin/bash -c 'mkdir -p /etc/containerd && cat >/etc/containerd/config.toml' <<-'EOT'
+	node_exec /bin/mkdir -p /etc/containerd
+	node_exec /bin/bash -c 'cat >/etc/containerd/config.toml' <<-'EOT'
 		version = 2
 
 		[plugins]
@@ -65,8 +66,9 @@ as_the_operator() {
 # What a test node needs and a node does not: the runtime of the source tree, and the settings of
 # containerd.sh.
 this_machine() {
-	node_exec /bin/bash -c 'sed -i "s#/usr/bin/gpushare-runtime#$1#" /etc/containerd/config.toml &&
-		cat >>/etc/containerd/config.toml' - "$GS_RUNTIME" <<-EOT
+	node_exec /bin/sed -i "s#/usr/bin/gpushare-runtime#$GS_RUNTIME#" \
+		/etc/containerd/config.toml
+	node_exec /bin/bash -c 'cat >>/etc/containerd/config.toml' <<-EOT
 		[plugins."io.containerd.grpc.v1.cri".containerd]
 		  snapshotter = "$(containerd_snapshotter)"
 	EOT
