@@ -37,17 +37,21 @@ static int alive_by_pid_file(const struct gs_record *record, pid_t *ret_pid, str
 	if (record->pid_file[0] != '/')
 		return gs_err_set(err, ESRCH, "the pid file of container %s, %s, is no full path",
 				  record->id, record->pid_file);
+	if (access(record->pid_file, F_OK) < 0 && errno == ENOENT)
+		/* not strerror's words for it: podman takes them for a missing command */
+		return gs_err_set(err, ESRCH, "container %s: has not started, there is no %s yet",
+				  record->id, record->pid_file);
 	if (gs_pid_file_read(record->pid_file, &pid, &why) < 0 ||
 	    gs_proc_start(pid, &start, &why) < 0 || gs_proc_cgroup(pid, &cgroup, &why) < 0)
-		return gs_err_set(err, ESRCH, "container %s is not running: %s", record->id,
+		return gs_err_set(err, ESRCH, "container %s: %s", record->id,
 				  why.msg);
 	if (start < record->start_ticks)
 		return gs_err_set(err, ESRCH,
-				  "container %s is not running: process %d is older than it",
+				  "container %s: process %d is older than it",
 				  record->id, (int)pid);
 	if (!gs_cgroup_matches(cgroup, record->cgroups_path))
 		return gs_err_set(err, ESRCH,
-				  "container %s is not running: process %d is in cgroup %s, not %s",
+				  "container %s: process %d is in cgroup %s, not %s",
 				  record->id, (int)pid, cgroup, record->cgroups_path);
 	if (ret_pid)
 		*ret_pid = pid;
@@ -69,11 +73,11 @@ int gs_registry_alive(const char *run_dir, const struct gs_record *record, pid_t
 	if (gs_registry_read_hook(run_dir, record->id, &hook, NULL) < 0)
 		return alive_by_pid_file(record, ret_pid, err);
 	if (gs_proc_start(hook.pid, &start, &why) < 0)
-		return gs_err_set(err, ESRCH, "container %s is not running: %s", record->id,
+		return gs_err_set(err, ESRCH, "container %s: %s", record->id,
 				  why.msg);
 	if (start != hook.start_ticks)
 		return gs_err_set(err, ESRCH,
-				  "container %s is not running: process %d is another one now",
+				  "container %s: process %d is another one now",
 				  record->id, (int)hook.pid);
 	if (ret_pid)
 		*ret_pid = hook.pid;

@@ -452,23 +452,23 @@ def pid_files():
     bad = ["", "x", "-1", "0", "1x", "99999999999999999999", "2147483648", " 1", "+1", "0x1", "\0"]
     for text in bad:
         fakenode.write(path, text)
-        refused(asks, DEAD + ": container main is not running: @ANY@")
+        refused(asks, DEAD + ": container main: @ANY@")
     fakenode.write(path, "1")  # a process older than the record
-    refused(asks, DEAD + ": container main is not running: process 1 is older than it")
+    refused(asks, DEAD + ": container main: process 1 is older than it")
     fakenode.forget(path)
     os.symlink(fakenode.HOME + "/elsewhere", path)
     fakenode.write(fakenode.HOME + "/elsewhere", good)
-    refused(asks, DEAD + ": container main is not running: @ANY@")
+    refused(asks, DEAD + ": container main: @ANY@")
     fakenode.forget(path)
     os.mkfifo(path)
-    refused(asks, DEAD + ": container main is not running: @ANY@ is not a regular file")
+    refused(asks, DEAD + ": container main: @ANY@ is not a regular file")
     fakenode.forget(path)
     os.mkdir(path)
-    refused(asks, DEAD + ": container main is not running: @ANY@ is not a regular file")
+    refused(asks, DEAD + ": container main: @ANY@ is not a regular file")
     os.rmdir(path)
     stranger = NODE.start("stranger-of-another-cgroup", "/kubepods/elsewhere")
     fakenode.write(path, str(stranger))
-    refused(asks, DEAD + ": container main is not running: process %d is in cgroup "
+    refused(asks, DEAD + ": container main: process %d is in cgroup "
             "@ANY@/kubepods/elsewhere, not /kubepods/pod%s/main" % (stranger, specs.UID))
     fakenode.write(path, good + b"\n")
     need(run(asks)[1].status == fakenode.STARTED, "the good one is not believed")
@@ -483,7 +483,7 @@ def hook_records():
     asks = dumps(specs.target())
     need(run(asks)[1].status == fakenode.STARTED, "the good one is not believed")
     fakenode.write(path, json.dumps(dict(good, start_ticks=good["start_ticks"] + 1)))
-    refused_text = DEAD + ": container main is not running: process %d is another one now"
+    refused_text = DEAD + ": container main: process %d is another one now"
     empty_target()
     refused(asks, refused_text % good["pid"])
     fakenode.write(path, "{")  # no more than a missing one: the pid file tells
@@ -491,7 +491,7 @@ def hook_records():
     empty_target()
     NODE.stop("main")
     fakenode.write(path, json.dumps(good))
-    refused(asks, DEAD + ": container main is not running: @ANY@")
+    refused(asks, DEAD + ": container main: @ANY@")
 
 
 def empty_target():
