@@ -286,7 +286,7 @@ def main():
     args = sys.argv[1:]
     verbose = "-v" in args
     names = [a.rstrip("/").split("/")[-1] for a in args if a != "-v"]
-    names = names or sorted(os.listdir(CASES))
+    names = names or sorted(n for n in os.listdir(CASES) if n != "README.md")
     missing = [n for n in names if not os.path.isdir(os.path.join(CASES, n))]
     if missing:
         sys.exit("golden.py: no such case: " + ", ".join(missing))
