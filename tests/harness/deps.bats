@@ -29,6 +29,9 @@ setup() {
 		ln -s /lib/systemd/system/docker.service etc/systemd/system/multi-user.target.wants
 		ln -s /lib/systemd/system/docker.socket etc/systemd/system/sockets.target.wants
 		ln -s ../init.d/docker etc/rc2.d/S01docker
+		mkdir -p usr/lib/systemd/user etc/systemd/user/sockets.target.wants
+		touch usr/lib/systemd/user/gpg.socket
+		ln -s /usr/lib/systemd/user/gpg.socket etc/systemd/user/sockets.target.wants
 		# What an upgrade of something that was there already may do.
 		ln -sf /lib/systemd/system/old.service etc/systemd/system/multi-user.target.wants
 		echo "2 newly installed"
@@ -53,7 +56,8 @@ links() {
 	[ "$status" -eq 0 ]
 	[ ! -e "$STATE/started" ]
 	[ "$(links)" = "./rc2.d/K01docker ./systemd/system/mine-alias.service \
-./systemd/system/multi-user.target.wants/old.service" ]
+./systemd/system/multi-user.target.wants/old.service \
+./systemd/user/sockets.target.wants/gpg.socket" ]
 	[ -d "$DPKG_ROOT/etc/systemd/system/multi-user.target.wants" ]
 	[ ! -e "$DPKG_ROOT/etc/systemd/system/sockets.target.wants" ]
 	[ ! -e "$DPKG_ROOT/usr/sbin/policy-rc.d" ]
