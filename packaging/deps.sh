@@ -94,9 +94,9 @@ if [[ -e $policy ]] && ! grep -qs "$saved" "$policy"; then
 fi
 
 # They also enable them for the next boot: links in /etc/systemd/system, or in /etc/rc?.d where
-# sysvinit is used. Those that were not there before, and lead to a unit or script that was not there
-# before either, are taken away again; dpkg remembers that as an administrator's choice. What runs in
-# a user's session (gnupg's sockets) starts with nobody's boot and stays.
+# sysvinit is used. Those that were not there before, and lead to a unit or script that was not
+# there before either, are taken away again; dpkg remembers that as an administrator's choice. What
+# runs in a user's session (gnupg's sockets) starts with nobody's boot and stays.
 list_units() {
 	find "$root"/{usr/lib,lib}/systemd/system "$root/etc/init.d" \
 		-mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null || true
