@@ -141,18 +141,19 @@ static int hook(const struct gs_config *config, struct gs_err *err)
 	return r;
 }
 
-static int usage(void)
+static int usage(FILE *f)
 {
 	(void)fputs("usage: gpushare-hook --config FILE   (an OCI createRuntime hook; "
 		    "reads the container's state from stdin)\n",
-		    stderr);
-	return 2;
+		    f);
+	return f == stdout ? 0 : 2;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	cleanup_config struct gs_config config;
@@ -163,15 +164,16 @@ int main(int argc, char **argv)
 	/* a spec's author could reach us through it; nothing here is read from it */
 	(void)clearenv();
 	gs_config_init(&config);
+	opterr = 0; /* the usage line says it all */
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt != 'c')
-			return usage();
+			return usage(opt == 'h' ? stdout : stderr);
 		free(config.path);
 		config.path = gs_strdup(optarg);
 		named = true;
 	}
 	if (optind != argc || !named)
-		return usage();
+		return usage(stderr);
 	if (gs_config_load(&config, NULL, &err) == 0) {
 		gs_log_open(config.log_level, config.log_file);
 		if (hook(&config, &err) == 0)
