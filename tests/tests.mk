@@ -94,7 +94,7 @@ demo: demo-runtime ## the story on a real containerd, step by step [root]
 # Root is asked for first: nobody should wait for a build to hear of it.
 demo-runtime: ## the part of gpushare-runtime [root]
 	@[ "$$(id -u)" = 0 ] || { echo "demo: needs root: sudo make demo" >&2; exit 2; }
-	@echo "demo: packages, build, story: about three minutes the first time, one from then on"
+	@echo "demo: packages, build, story: one to three minutes the first time, half a one later"
 	@packaging/deps.sh build demo
 	@echo "demo: building"
 	@mkdir -p build

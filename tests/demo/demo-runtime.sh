@@ -142,7 +142,7 @@ pod_remove team-b/thief
 title "A grant lets one pod in"
 shown "gpusharectl grant --source team-a/dev/main"
 grant=$(gpusharectl grant --source team-a/dev/main)
-say "→ ${grant:0:6}… (a secret until it is bound to the first pod that uses it)"
+say "→ ${grant:0:6}… (a secret until it is bound to the first container that uses it)"
 shown "$KEY/grant: ${grant:0:6}…"
 pod_run team-b/guest --annotation "$KEY/container-devices-from.guest=team-a/dev/main"
 container_run team-b/guest guest --annotation "$KEY/grant=$grant"
