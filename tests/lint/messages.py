@@ -80,7 +80,8 @@ def messages(path, known):
     text = read(path)
     for call in re.finditer(r"\b(%s)\(" % "|".join(CALLS), text):
         # The function's own head is at the beginning of a line, behind its type.
-        if re.search(r"^(?!return)(static )?[a-z]\w* \**$", text[:call.start()].rpartition("\n")[2]):
+        before = text[:call.start()].rpartition("\n")[2]
+        if re.search(r"^(?!return)(static )?[a-z]\w* \**$", before):
             continue
         args = arguments(text, call.end())
         if CALLS[call.group(1)] >= len(args):
