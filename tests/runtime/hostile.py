@@ -481,9 +481,11 @@ def hook_bad_input():
                            (b" " * (17 << 20), "the container's state: @ANY@16777216@ANY@")):
         hook_run(state, message)
     need(hook_run({"id": "target", "pid": pid}).status == 0, "the good one fails")
-    for args in ([], ["--config"], ["x"], ["--config", fakenode.CONFIG, "x"], ["--help"]):
+    for args in ([], ["--config"], ["x"], ["--config", fakenode.CONFIG, "x"], ["--x"]):
         result = NODE.run(args, program=fakenode.HOOK, argv0="gpushare-hook", env={})
         need(result.status == 2 and b"usage: " in result.err, args, result.status, result.err)
+    result = NODE.run(["--help"], program=fakenode.HOOK, argv0="gpushare-hook", env={})
+    need(result.status == 0 and b"usage: " in result.out, result.status, result.out)
     NODE.configure({}, "{")
     hook_run({"id": "target", "pid": pid}, fakenode.CONFIG + ": line 1, column 2: @ANY@")
 
