@@ -16,7 +16,6 @@
 #include "common/doc.h"
 #include "common/file.h"
 #include "common/glob.h"
-#include "common/json.h"
 #include "common/xalloc.h"
 
 #define VENDOR_FILE_MAX (256 * 1024)
@@ -516,9 +515,4 @@ int gs_catalogue_check(const struct gs_strv *dirs, each_file each, void *arg, st
 	cleanup_catalogue struct gs_catalogue cat = { 0 };
 
 	return load_dirs(&cat, dirs, each, arg, err);
-}
-
-int gs_vendor_entry(const struct gs_vendor *vendor, json_t **ret, struct gs_err *err)
-{
-	return gs_json_read(vendor->file, VENDOR_FILE_MAX, ret, err);
 }

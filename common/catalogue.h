@@ -3,7 +3,6 @@
 #ifndef GPUSHARE_COMMON_CATALOGUE_H
 #define GPUSHARE_COMMON_CATALOGUE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -85,13 +84,6 @@ int gs_catalogue_check(const struct gs_strv *dirs,
 /* Frees what @cat holds. */
 void gs_catalogue_free(struct gs_catalogue *cat);
 #define cleanup_catalogue __attribute__((cleanup(gs_catalogue_free)))
-
-/*
- * The vendor's whole file, for the parts that read the sections "inventory", "driver" and "load".
- * It is parsed anew, because a program that starts with every container must not pay for it. The
- * caller decrefs.
- */
-int gs_vendor_entry(const struct gs_vendor *vendor, json_t **ret, struct gs_err *err);
 
 /*
  * Is the device node @path with these numbers this vendor's? Gives the matching rule or NULL.

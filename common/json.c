@@ -62,19 +62,6 @@ int gs_json_str(const json_t *obj, const char *where, const char *key, bool requ
 	return 0;
 }
 
-int gs_json_bool(const json_t *obj, const char *where, const char *key, bool *ret,
-		 struct gs_err *err)
-{
-	const json_t *v = json_object_get(obj, key);
-
-	if (!v)
-		return 0;
-	if (!json_is_boolean(v))
-		return gs_err_set(err, EINVAL, "%s: %s must be true or false", where, key);
-	*ret = json_is_true(v);
-	return 0;
-}
-
 int gs_json_uint(const json_t *obj, const char *where, const char *key, bool required,
 		 uint64_t *ret, struct gs_err *err)
 {

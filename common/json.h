@@ -26,8 +26,6 @@ int gs_json_read(const char *path, size_t max, json_t **ret, struct gs_err *err)
  */
 int gs_json_str(const json_t *obj, const char *where, const char *key, bool required, char **ret,
 		struct gs_err *err);
-int gs_json_bool(const json_t *obj, const char *where, const char *key, bool *ret,
-		 struct gs_err *err);
 int gs_json_uint(const json_t *obj, const char *where, const char *key, bool required,
 		 uint64_t *ret, struct gs_err *err);
 int gs_json_strv(const json_t *obj, const char *where, const char *key, bool required,

@@ -33,7 +33,8 @@ struct reg_name reg_file(const char *id, const char *ending)
 	return name;
 }
 
-struct reg_name reg_hash(const struct gs_identity *identity)
+/* The folder of a name in by-name/: 16 lower-case hex digits. */
+static struct reg_name hash_name(const struct gs_identity *identity)
 {
 	struct reg_name name;
 
@@ -42,7 +43,8 @@ struct reg_name reg_hash(const struct gs_identity *identity)
 	return name;
 }
 
-int reg_check_id(const char *id, struct gs_err *err)
+/* -EINVAL where @id is none that may be part of a file name. */
+static int check_id(const char *id, struct gs_err *err)
 {
 	char *quoted;
 	int r;
@@ -80,7 +82,7 @@ static int open_containers(const char *run_dir, struct gs_err *err)
 int gs_registry_read(const char *run_dir, const char *id, struct gs_record *ret, struct gs_err *err)
 {
 	cleanup_close int dir = -1;
-	int r = reg_check_id(id, err);
+	int r = check_id(id, err);
 
 	if (r < 0)
 		return r;
@@ -97,7 +99,7 @@ int gs_registry_read(const char *run_dir, const char *id, struct gs_record *ret,
 static int make_name(const char *run_dir, const struct gs_identity *identity, const char *id,
 		     struct gs_err *err)
 {
-	struct reg_name hash = reg_hash(identity);
+	struct reg_name hash = hash_name(identity);
 	cleanup_close int dir = gs_dir_make(run_dir, GS_REGISTRY_BY_NAME, err);
 
 	if (dir < 0)
@@ -123,7 +125,7 @@ static int make_name(const char *run_dir, const struct gs_identity *identity, co
 
 void reg_forget_name(const char *run_dir, const struct gs_identity *name, const char *id)
 {
-	struct reg_name hash = reg_hash(name);
+	struct reg_name hash = hash_name(name);
 	cleanup_close int dir = gs_dir_open(run_dir, GS_REGISTRY_BY_NAME, NULL), sub = -1;
 
 	if (dir < 0)
@@ -253,7 +255,7 @@ int gs_registry_read_hook(const char *run_dir, const char *id, struct gs_hook_re
 	cleanup_close int dir = -1;
 	struct reg_name file;
 	size_t len;
-	int r = reg_check_id(id, err);
+	int r = check_id(id, err);
 
 	if (r < 0)
 		return r;
@@ -309,7 +311,7 @@ int gs_registry_each_named(const char *run_dir, const struct gs_identity *name,
 {
 	cleanup_close int containers = open_containers(run_dir, NULL);
 	cleanup_close int by_name = gs_dir_open(run_dir, GS_REGISTRY_BY_NAME, NULL);
-	struct reg_name hash = reg_hash(name);
+	struct reg_name hash = hash_name(name);
 	cleanup_dir DIR *dir = NULL;
 	struct dirent *entry;
 	unsigned int broken = 0;

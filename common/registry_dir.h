@@ -19,12 +19,6 @@ struct reg_name {
 /* "<id><ending>". */
 struct reg_name reg_file(const char *id, const char *ending);
 
-/* The folder of a name in by-name/: 16 lower-case hex digits. */
-struct reg_name reg_hash(const struct gs_identity *name);
-
-/* -EINVAL where @id is none that may be part of a file name. */
-int reg_check_id(const char *id, struct gs_err *err);
-
 /*
  * Reads the record of @id in the open folder containers/ (@run_dir is for messages). Errors as
  * gs_registry_read().

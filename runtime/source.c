@@ -12,7 +12,6 @@ struct search {
 	const struct gs_config *config;
 	const struct gs_catalogue *cat;
 	const struct who *me;
-	const struct gs_identity *name;
 	bool own_name; /* the name is in a pod called as ours */
 	struct source *found;
 	unsigned int n_live;
@@ -106,7 +105,6 @@ int source_find(const struct gs_config *config, const struct gs_catalogue *cat,
 		.config = config,
 		.cat = cat,
 		.me = me,
-		.name = name,
 		.own_name = strcmp(name->ns, me->id.ns) == 0 && strcmp(name->pod, me->id.pod) == 0,
 		.found = &src,
 	};

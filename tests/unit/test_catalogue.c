@@ -260,20 +260,6 @@ static void test_mistakes_have_file_line_column_and_key(void **state)
 	}
 }
 
-static void test_entry_gives_the_whole_file(void **state)
-{
-	cleanup_catalogue struct gs_catalogue cat;
-	cleanup_json json_t *entry = NULL;
-	struct gs_err err = { 0 };
-
-	write_vendor(*state, "x.json", "x", "\"driver\": {\"settle_ms\": 250}");
-	assert_int_equal(load(&cat, *state, NULL, &err), 0);
-	assert_int_equal(gs_vendor_entry(&cat.v[0], &entry, &err), 0);
-	assert_int_equal(
-		json_integer_value(json_object_get(json_object_get(entry, "driver"), "settle_ms")),
-		250);
-}
-
 /* ---- the shipped entries */
 
 static void test_shipped_entries_are_complete(void **state)
@@ -713,7 +699,6 @@ int main(void)
 		T(test_one_name_twice_names_both_files),
 		T(test_file_that_cannot_be_read),
 		T(test_mistakes_have_file_line_column_and_key),
-		T(test_entry_gives_the_whole_file),
 		T(test_shipped_entries_are_complete),
 		T(test_nodes_of_shipped_entries),
 		T(test_nodes_that_begin_with_anything),

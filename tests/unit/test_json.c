@@ -97,21 +97,6 @@ static void test_strings(void **state)
 	assert_string_equal(s, "text");
 }
 
-static void test_booleans(void **state)
-{
-	cleanup_json json_t *obj = parse("{\"t\":true,\"f\":false,\"n\":1}");
-	struct gs_err err = { 0 };
-	bool b = true;
-
-	assert_int_equal(gs_json_bool(obj, "f", "none", &b, &err), 0);
-	assert_true(b);
-	assert_int_equal(gs_json_bool(obj, "f", "f", &b, &err), 0);
-	assert_false(b);
-	assert_int_equal(gs_json_bool(obj, "f", "t", &b, &err), 0);
-	assert_true(b);
-	expect_error(gs_json_bool(obj, "f", "n", &b, &err), &err, "n must be true or false");
-}
-
 static void test_numbers(void **state)
 {
 	cleanup_json json_t *obj =
@@ -190,7 +175,6 @@ int main(void)
 		cmocka_unit_test(test_parse_names_file_line_and_column),
 		cmocka_unit_test(test_read_of_a_file),
 		cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_booleans),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_names),
