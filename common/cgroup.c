@@ -7,7 +7,6 @@
 
 #include "common/cgroup.h"
 #include "common/cleanup.h"
-#include "common/proc.h"
 #include "common/xalloc.h"
 
 /* Deeper than any container makes; bounds recursion, and with it open files. */

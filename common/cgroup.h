@@ -14,6 +14,15 @@
 char *gs_cgroup_pick(char *text);
 
 /*
+ * Is the cgroup @path at or below the one that a spec's cgroupsPath names? @cgroups_path is
+ * "/a/b" (cgroupfs; @path may have a prefix before it where the host itself is in a cgroup) or
+ * "slice:prefix:name" (systemd; a component "prefix-name.scope", or "name" if it ends in .slice; or
+ * that very text, which a runtime without its systemd switch takes for the name of a folder).
+ * An empty @cgroups_path names nothing: true.
+ */
+bool gs_cgroup_matches(const char *path, const char *cgroups_path);
+
+/*
  * Is there a process in the cgroup @path or below it? @path is what gs_proc_cgroup() gives, looked
  * up under @root (normally GS_CGROUP_ROOT) where version 2, version 1's devices hierarchy and a
  * hybrid system's version 2 are mounted, or an absolute path under @root. False where there is no

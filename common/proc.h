@@ -3,7 +3,6 @@
 #ifndef GPUSHARE_COMMON_PROC_H
 #define GPUSHARE_COMMON_PROC_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,15 +28,6 @@ int gs_boot_id(char ret[37], struct gs_err *err);
  * no v1 devices hierarchy, else the devices hierarchy's. The caller frees.
  */
 int gs_proc_cgroup(pid_t pid, char **ret, struct gs_err *err);
-
-/*
- * Is the cgroup @path at or below the one that a spec's cgroupsPath names? @cgroups_path is
- * "/a/b" (cgroupfs; @path may have a prefix before it where the host itself is in a cgroup) or
- * "slice:prefix:name" (systemd; a component "prefix-name.scope", or "name" if it ends in .slice; or
- * that very text, which a runtime without its systemd switch takes for the name of a folder).
- * An empty @cgroups_path names nothing: true.
- */
-bool gs_cgroup_matches(const char *path, const char *cgroups_path);
 
 /* Inode of /proc/PID/ns/@name. */
 int gs_proc_ns(pid_t pid, const char *name, uint64_t *ret, struct gs_err *err);
