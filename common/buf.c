@@ -127,3 +127,23 @@ bool gs_strv_has(const struct gs_strv *list, const char *s)
 			return true;
 	return false;
 }
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void gs_strv_sort(struct gs_strv *list)
+{
+	if (list->n > 1)
+		qsort(list->v, list->n, sizeof(*list->v), compare);
+}
+
+char *gs_strv_join(const struct gs_strv *list)
+{
+	struct gs_buf out = { 0 };
+
+	for (size_t i = 0; i < list->n; i++)
+		gs_buf_addf(&out, "%s%s", i ? "," : "", list->v[i]);
+	return gs_buf_steal(&out);
+}

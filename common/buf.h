@@ -49,4 +49,10 @@ void gs_strv_take(struct gs_strv *list, char *s);
 /* Is @s in the list? */
 bool gs_strv_has(const struct gs_strv *list, const char *s);
 
+/* Sorts the list byte by byte, whatever the locale. */
+void gs_strv_sort(struct gs_strv *list);
+
+/* All of them with commas between ("" for an empty list); the caller frees. */
+char *gs_strv_join(const struct gs_strv *list);
+
 #endif

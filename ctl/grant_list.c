@@ -76,11 +76,11 @@ static const char *state_of(const struct gs_grant *grant)
 static void add_row(struct ctl_table *table, const struct gs_grant *grant, bool bound)
 {
 	cleanup_strv struct gs_strv names = { 0 };
-	cleanup_free char *to = NULL, *sources = NULL, *cards = ctl_join(&grant->cards);
+	cleanup_free char *to = NULL, *sources = NULL, *cards = gs_strv_join(&grant->cards);
 	char buf[10];
 
 	read_names(grant, &names, &to);
-	sources = ctl_join(&names);
+	sources = gs_strv_join(&names);
 	ctl_table_add(table, gs_grant_short(grant->name, buf));
 	ctl_table_add(table, grant->kind == GS_GRANT_SPOT ? "spot" : "share");
 	ctl_table_add(table, state_of(grant));

@@ -105,15 +105,6 @@ json_t *ctl_json_list(const struct gs_strv *list)
 	return array;
 }
 
-char *ctl_join(const struct gs_strv *list)
-{
-	struct gs_buf out = { 0 };
-
-	for (size_t i = 0; i < list->n; i++)
-		gs_buf_addf(&out, "%s%s", i ? "," : "", list->v[i]);
-	return gs_buf_steal(&out);
-}
-
 void ctl_print_json(json_t *json)
 {
 	(void)json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);

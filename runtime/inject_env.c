@@ -65,15 +65,6 @@ static void join(struct gs_strv *list, const char *value)
 	}
 }
 
-static char *list_text(const struct gs_strv *list)
-{
-	struct gs_buf out = { 0 };
-
-	for (size_t i = 0; i < list->n; i++)
-		gs_buf_addf(&out, "%s%s", i ? "," : "", list->v[i]);
-	return gs_buf_steal(&out);
-}
-
 /* Several values that select cards: one that means no card gives way, "all" takes all. */
 static char *join_selectors(const struct gs_vendor *vendor, const struct gs_strv *values)
 {
@@ -86,7 +77,7 @@ static char *join_selectors(const struct gs_vendor *vendor, const struct gs_strv
 		return gs_strdup(values->v[0]);
 	if (gs_strv_has(&parts, SELECT_ALL))
 		return gs_strdup(SELECT_ALL);
-	return list_text(&parts);
+	return gs_strv_join(&parts);
 }
 
 static char *join_list(const struct gs_strv *values)
@@ -95,7 +86,7 @@ static char *join_list(const struct gs_strv *values)
 
 	for (size_t i = 0; i < values->n; i++)
 		join(&parts, values->v[i]);
-	return list_text(&parts);
+	return gs_strv_join(&parts);
 }
 
 /* Has @src cards of @vendor, so that its variables count? */

@@ -116,12 +116,31 @@ static void lists(void **state)
 	assert_null(list.v);
 }
 
+static void sorted_and_joined(void **state)
+{
+	static const char *const words[] = { "b", "", "B", "a,c", "\xc3\xa9", "aa", "b" };
+	cleanup_strv struct gs_strv list = { 0 };
+	char *text;
+
+	gs_strv_sort(&list);
+	text = gs_strv_join(&list);
+	assert_string_equal(text, "");
+	free(text);
+	for (size_t i = 0; i < GS_ARRAY_SIZE(words); i++)
+		gs_strv_add(&list, words[i]);
+	gs_strv_sort(&list);
+	text = gs_strv_join(&list);
+	assert_string_equal(text, ",B,a,c,aa,b,b,\xc3\xa9");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grows_and_ends_in_nul), cmocka_unit_test(keeps_nul_bytes),
 		cmocka_unit_test(long_formats),		 cmocka_unit_test(steal_leaves_it_empty),
 		cmocka_unit_test(json_strings),		 cmocka_unit_test(lists),
+		cmocka_unit_test(sorted_and_joined),
 	};
 
 	return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
