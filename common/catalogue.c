@@ -94,19 +94,12 @@ static int list_dir(struct files *files, size_t dir, const char *path, int *ret_
 	cleanup_dir DIR *d = NULL;
 	size_t old = files->n;
 	struct dirent *e;
-	int copy;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : gs_err_errno(err, errno, "open directory %s", path);
-	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	d = copy < 0 ? NULL : fdopendir(copy);
-	if (!d) {
-		int code = errno;
-
-		if (copy >= 0)
-			(void)close(copy);
-		return gs_err_errno(err, code, "open directory %s", path);
-	}
+	d = gs_opendirat(fd, ".");
+	if (!d)
+		return gs_err_errno(err, errno, "open directory %s", path);
 	for (errno = 0; (e = readdir(d)); errno = 0) {
 		size_t i;
 

@@ -313,3 +313,41 @@ int gs_dir_open(const char *path, const char *sub, struct gs_err *err)
 {
 	return open_dir(path, sub, false, err);
 }
+
+DIR *gs_opendirat(int dirfd, const char *name)
+{
+	cleanup_close int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (dir)
+		(void)gs_steal_fd(&fd);
+	return dir;
+}
+
+int gs_dir_names(int dirfd, const char *ending, bool (*valid)(const char *name),
+		 struct gs_strv *ret)
+{
+	cleanup_strv struct gs_strv list = { 0 };
+	cleanup_dir DIR *dir = gs_opendirat(dirfd, ".");
+	size_t n = strlen(ending);
+	struct dirent *entry;
+
+	if (!dir)
+		return -errno;
+	for (errno = 0; (entry = readdir(dir)); errno = 0) {
+		cleanup_free char *name = gs_strdup(entry->d_name);
+		size_t len = strlen(name);
+
+		if (len < n || strcmp(name + len - n, ending) != 0)
+			continue;
+		name[len - n] = '\0';
+		if (valid(name))
+			gs_strv_take(&list, gs_steal(name));
+	}
+	if (errno)
+		return -errno;
+	gs_strv_sort(&list);
+	*ret = list;
+	list = (struct gs_strv){ 0 };
+	return 0;
+}

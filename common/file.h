@@ -3,9 +3,12 @@
 #ifndef GPUSHARE_COMMON_FILE_H
 #define GPUSHARE_COMMON_FILE_H
 
+#include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "common/buf.h"
 #include "common/err.h"
 
 /*
@@ -46,5 +49,18 @@ int gs_dir_make(const char *path, const char *sub, struct gs_err *err);
 
 /* The same without making anything; -ENOENT where it does not exist. */
 int gs_dir_open(const char *path, const char *sub, struct gs_err *err);
+
+/*
+ * The directory @name in @dirfd (a symbolic link is not followed) to be read with readdir(3); NULL
+ * with errno set. The caller closes; @dirfd, also where @name is ".", stays as it is.
+ */
+DIR *gs_opendirat(int dirfd, const char *name);
+
+/*
+ * The names in the directory @dirfd that end in @ending and are @valid without it, so cut and
+ * sorted; the caller frees. -errno where it can't be read.
+ */
+int gs_dir_names(int dirfd, const char *ending, bool (*valid)(const char *name),
+		 struct gs_strv *ret);
 
 #endif

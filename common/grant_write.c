@@ -94,42 +94,17 @@ int gs_grant_revoke(const char *lib_dir, const char *name, struct gs_err *err)
 	return r < 0 ? gs_err_errno(err, -r, "revoke %s", grant_label(name).s) : 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int gs_grant_list(const char *lib_dir, struct gs_strv *ret, struct gs_err *err)
 {
-	cleanup_strv struct gs_strv list = { 0 };
-	cleanup_dir DIR *dir = NULL;
-	struct dirent *entry;
-	int fd = grant_open_dir(lib_dir, NULL, false, err);
+	cleanup_close int dir = grant_open_dir(lib_dir, NULL, false, err);
+	int r;
 
-	if (fd < 0 && fd != -ENOENT)
-		return fd;
-	if (fd >= 0) {
-		dir = fdopendir(fd);
-		if (!dir) {
-			(void)close(fd);
-			return gs_err_errno(err, errno, "%s/%s", lib_dir, GS_GRANT_DIR);
-		}
+	if (dir == -ENOENT) {
+		*ret = (struct gs_strv){ 0 };
+		return 0;
 	}
-	while (dir && (entry = readdir(dir))) {
-		char *name = gs_strdup(entry->d_name), *dot = strchr(name, '.');
-
-		if (dot && strcmp(dot, GRANT_FILE) == 0) {
-			*dot = '\0';
-			if (gs_grant_name_valid(name)) {
-				gs_strv_take(&list, name);
-				continue;
-			}
-		}
-		free(name);
-	}
-	if (list.n > 1)
-		qsort(list.v, list.n, sizeof(*list.v), compare);
-	*ret = list;
-	list = (struct gs_strv){ 0 };
-	return 0;
+	if (dir < 0)
+		return dir;
+	r = gs_dir_names(dir, GRANT_FILE, gs_grant_name_valid, ret);
+	return r < 0 ? gs_err_errno(err, -r, "read directory %s/%s", lib_dir, GS_GRANT_DIR) : 0;
 }

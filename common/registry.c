@@ -315,22 +315,15 @@ int gs_registry_each_named(const char *run_dir, const struct gs_identity *name,
 	cleanup_dir DIR *dir = NULL;
 	struct dirent *entry;
 	unsigned int broken = 0;
-	int fd, r = 0;
+	int r = 0;
 
 	/* No registry yet is fine; one that can't be used counts as a record that can't be read. */
 	*ret_broken = (containers < 0 && containers != -ENOENT) ||
 		      (by_name < 0 && by_name != -ENOENT);
 	if (containers < 0 || by_name < 0)
 		return 0;
-	fd = openat(by_name, hash.s, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	dir = fdopendir(fd);
-	if (!dir) {
-		(void)close(fd);
-		return 0;
-	}
-	while (r == 0 && (entry = readdir(dir))) {
+	dir = gs_opendirat(by_name, hash.s);
+	while (r == 0 && dir && (entry = readdir(dir))) {
 		cleanup_record struct gs_record record = { 0 };
 		int found;
 
@@ -347,44 +340,20 @@ int gs_registry_each_named(const char *run_dir, const struct gs_identity *name,
 	return r;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int gs_registry_ids(const char *run_dir, struct gs_strv *ret, struct gs_err *err)
 {
-	const size_t ending = sizeof(REG_RECORD) - 1;
-	cleanup_strv struct gs_strv list = { 0 };
-	cleanup_dir DIR *dir = NULL;
-	struct dirent *entry;
-	int fd = open_containers(run_dir, err);
+	cleanup_close int dir = open_containers(run_dir, err);
+	int r;
 
-	if (fd < 0 && fd != -ENOENT)
-		return fd;
-	if (fd >= 0) {
-		dir = fdopendir(fd);
-		if (!dir) {
-			(void)close(fd);
-			return gs_err_errno(err, errno, "%s/%s", run_dir, GS_REGISTRY_CONTAINERS);
-		}
+	if (dir == -ENOENT) {
+		*ret = (struct gs_strv){ 0 };
+		return 0;
 	}
-	while (dir && (entry = readdir(dir))) {
-		size_t len = strlen(entry->d_name);
-		char *id;
-
-		if (len <= ending || strcmp(entry->d_name + len - ending, REG_RECORD) != 0)
-			continue;
-		/* "<id>.hook" is no valid id, so the hook's files are left out here. */
-		id = gs_strndup(entry->d_name, len - ending);
-		if (gs_id_valid(id))
-			gs_strv_take(&list, id);
-		else
-			free(id);
-	}
-	if (list.n > 1)
-		qsort(list.v, list.n, sizeof(*list.v), compare);
-	*ret = list;
-	list = (struct gs_strv){ 0 };
-	return 0;
+	if (dir < 0)
+		return dir;
+	/* "<id>.hook" is no valid id, so the hook's files are left out here. */
+	r = gs_dir_names(dir, REG_RECORD, gs_id_valid, ret);
+	return r < 0 ? gs_err_errno(err, -r, "read directory %s/%s", run_dir,
+				    GS_REGISTRY_CONTAINERS) :
+		       0;
 }

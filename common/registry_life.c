@@ -231,17 +231,12 @@ void gs_registry_sweep(const char *run_dir, unsigned int max)
 	cleanup_dir DIR *dir = NULL;
 	struct dirent *entry;
 	unsigned int looked = 0;
-	int fd;
 
 	/* Nothing is marked, or somebody sweeps already. */
 	if (lock < 0)
 		return;
 	containers = gs_dir_open(run_dir, GS_REGISTRY_CONTAINERS, NULL);
-	/* Shares the place in the folder and the lock; nobody else reads it here. */
-	fd = fcntl(lock, F_DUPFD_CLOEXEC, 0);
-	dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!dir && fd >= 0)
-		(void)close(fd);
+	dir = gs_opendirat(lock, ".");
 	while (containers >= 0 && dir && max > 0 && looked < SWEEP_LOOK_MAX &&
 	       (entry = readdir(dir))) {
 		if (!gs_id_valid(entry->d_name))

@@ -65,14 +65,13 @@ static bool is_passed_over(int fd, const char *path)
 /* Every character device below @path. False: /dev can't be read, or holds more than we look at. */
 static bool walk_dev(struct survey *s, int parent, const char *name, const char *path, int depth)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	cleanup_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	cleanup_dir DIR *dir = gs_opendirat(parent, name);
 	struct dirent *e;
 	bool ok = true;
 
 	if (!dir)
 		return depth > 0; /* a folder that went away is none to open nodes in */
-	if (depth > 0 && is_passed_over(fd, path))
+	if (depth > 0 && is_passed_over(dirfd(dir), path))
 		return true;
 	while (ok && (e = readdir(dir)) != NULL) {
 		cleanup_free char *sub = NULL;

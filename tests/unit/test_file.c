@@ -25,6 +25,20 @@
 #include "common/xalloc.h"
 #include "tests/unit/tmpdir.h"
 
+/* fdopendir(3) when memory is short. */
+static bool fdopendir_fails;
+
+DIR *__real_fdopendir(int fd);
+DIR *__wrap_fdopendir(int fd);
+
+DIR *__wrap_fdopendir(int fd)
+{
+	if (!fdopendir_fails)
+		return __real_fdopendir(fd);
+	errno = ENOMEM;
+	return NULL;
+}
+
 static int setup(void **state)
 {
 	*state = tmpdir_make();
@@ -563,6 +577,68 @@ static void test_sub_cannot_leave_the_directory(void **state)
 	assert_false(tmpdir_has(*state, "other"));
 }
 
+static int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void test_opendirat_leaks_nothing(void **state)
+{
+	cleanup_close int dir = open_dir(*state);
+	int before = count_descriptors();
+	DIR *d = gs_opendirat(dir, ".");
+
+	assert_non_null(d);
+	assert_int_equal(fcntl(dirfd(d), F_GETFD), FD_CLOEXEC);
+	closedir(d);
+	assert_int_equal(symlink(".", tmpdir_path(*state, "link")), 0);
+	tmpdir_write(*state, "file", "");
+	assert_null(gs_opendirat(dir, "link"));
+	assert_null(gs_opendirat(dir, "file"));
+	assert_int_equal(errno, ENOTDIR);
+	assert_null(gs_opendirat(dir, "none"));
+	assert_int_equal(errno, ENOENT);
+	fdopendir_fails = true;
+	assert_null(gs_opendirat(dir, "."));
+	fdopendir_fails = false;
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(count_descriptors(), before);
+}
+
+static bool no_b(const char *name)
+{
+	return name[0] && name[0] != 'b';
+}
+
+static void test_names_are_cut_picked_and_sorted(void **state)
+{
+	static const char *const files[] = { "d.json", "a.json",  "b.json", ".json",
+					     "c.jso",  "c.json~", "json",   "a.b.json" };
+	cleanup_strv struct gs_strv list = { 0 };
+	cleanup_close int dir = open_dir(*state);
+	cleanup_free char *text = NULL;
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(files); i++)
+		tmpdir_write(*state, files[i], "");
+	assert_int_equal(gs_dir_names(dir, ".json", no_b, &list), 0);
+	text = gs_strv_join(&list);
+	assert_string_equal(text, "a,a.b,d");
+	gs_strv_free(&list);
+	/* the place in the caller's descriptor has not moved */
+	assert_int_equal(gs_dir_names(dir, ".json", no_b, &list), 0);
+	assert_int_equal(list.n, 3);
+	fdopendir_fails = true;
+	assert_int_equal(gs_dir_names(dir, ".json", no_b, &list), -ENOMEM);
+	fdopendir_fails = false;
+	assert_int_equal(list.n, 3);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -589,6 +665,8 @@ int main(void)
 		T(test_dir_of_somebody_else_is_refused),
 		T(test_link_is_no_directory),
 		T(test_sub_cannot_leave_the_directory),
+		T(test_opendirat_leaks_nothing),
+		T(test_names_are_cut_picked_and_sorted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
