@@ -197,14 +197,21 @@ story_older_than_us() {
 	open_in "$(oci_probe dind /dev/nvidia0)" /dev/nvidia0
 }
 
-# What other programs ask a runtime is answered by the next one, whatever our config says; where it
-# says nothing that can be understood, that is runc, the default.
+# What other programs ask a runtime is answered by the next one, whatever our config says: where it
+# says nothing that can be understood, by the one that the last container was made by, and where
+# there was none since the boot, by runc, the default.
 story_pass_through() {
 	local verb
 	for verb in --version --help; do
 		equals "$(node_exec "$GS_RUNTIME" "$verb")" "$(node_exec "$NEXT" "$verb")"
 	done
+	oci_main
+	oci_remove main
 	node_exec /bin/bash -c 'echo "{ broken" >/etc/gpushare/config.json'
+	for verb in --version --help; do
+		equals "$(node_exec "$GS_RUNTIME" "$verb")" "$(node_exec "$NEXT" "$verb")"
+	done
+	node_exec /bin/rm -r /run/gpushare/next
 	for verb in --version --help; do
 		equals "$(node_exec "$GS_RUNTIME" "$verb")" "$(node_exec runc "$verb")"
 	done
