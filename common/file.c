@@ -211,6 +211,32 @@ int gs_file_create(int dirfd, const char *name, const char *data, size_t len, st
 	return ret;
 }
 
+int gs_link_replace(int dirfd, const char *name, const char *text, struct gs_err *err)
+{
+	cleanup_free char *tmp = gs_malloc(strlen(name) + TMP_SUFFIX_MAX);
+	uint64_t r;
+	int ret;
+
+	if (getrandom(&r, sizeof(r), 0) != sizeof(r))
+		return gs_err_errno(err, errno, "getrandom");
+	(void)sprintf(tmp, ".%s-%016llx", name, (unsigned long long)r);
+	if (symlinkat(text, dirfd, tmp) < 0)
+		return fail(err, "create a temporary link for", dirfd, name);
+	if (renameat(dirfd, tmp, dirfd, name) == 0)
+		return 0;
+	ret = fail(err, "replace", dirfd, name);
+	(void)unlinkat(dirfd, tmp, 0);
+	return ret;
+}
+
+char *gs_link_read(int dirfd, const char *name)
+{
+	char text[PATH_MAX];
+	ssize_t n = readlinkat(dirfd, name, text, sizeof(text));
+
+	return n > 0 && (size_t)n < sizeof(text) ? gs_strndup(text, (size_t)n) : NULL;
+}
+
 /* Is the open directory one that only its owner, root or us, can put entries into? */
 static int check_dir(int fd, const char *path, struct gs_err *err)
 {

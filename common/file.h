@@ -40,6 +40,15 @@ int gs_file_publish(int dirfd, const char *name, const char *data, size_t len, s
 int gs_file_create(int dirfd, const char *name, const char *data, size_t len, struct gs_err *err);
 
 /*
+ * Makes @name in @dirfd a symbolic link with the text @text, in place of what is there: under an
+ * unguessable name first, then renamed.
+ */
+int gs_link_replace(int dirfd, const char *name, const char *text, struct gs_err *err);
+
+/* The text of the link @name in @dirfd; NULL where there is none, or it is too long. The caller frees. */
+char *gs_link_read(int dirfd, const char *name);
+
+/*
  * Opens the directory @path/@sub (@sub may be NULL, or several parts), making what is missing:
  * @path and the parts of @sub with mode 0700, what leads to @path with 0755. @path and each part
  * of @sub are checked: -EPERM: not root's (or the caller's) own, or others may write to it;

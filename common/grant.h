@@ -58,6 +58,10 @@ struct gs_grant_user {
 	const char *container_id;
 };
 
+/* The user of those; all but @container_id may be NULL or unset. Borrows the strings. */
+struct gs_grant_user gs_grant_user_of(const char *pod_uid, const struct gs_identity *id,
+				      const char *container_id);
+
 /*
  * Binds the grant to @user at its first use (O_EXCL), or checks that it is bound to the same one.
  * -EACCES: bound to another; the message does not say to whom.

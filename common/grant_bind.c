@@ -135,6 +135,18 @@ static int make(int dir, const char *name, const struct gs_grant_user *user, str
 	return r < 0 ? gs_err_errno(err, -r, "bind %s", grant_label(name).s) : 0;
 }
 
+struct gs_grant_user gs_grant_user_of(const char *pod_uid, const struct gs_identity *id,
+				      const char *container_id)
+{
+	struct gs_grant_user user = { .container_id = container_id };
+
+	if (pod_uid && gs_identity_is_set(id)) {
+		user.pod_uid = pod_uid;
+		user.container = id->container;
+	}
+	return user;
+}
+
 int gs_grant_bind(const char *lib_dir, const char *name, const struct gs_grant_user *user,
 		  struct gs_err *err)
 {

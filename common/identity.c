@@ -141,6 +141,8 @@ char *gs_identity_text(const struct gs_identity *id)
 	return gs_asprintf("%s/%s/%s", id->ns, id->pod, id->container);
 }
 
+#define FNV_START UINT64_C(0xcbf29ce484222325)
+
 static uint64_t fnv1a(uint64_t hash, const char *s)
 {
 	for (; *s; s++)
@@ -148,9 +150,14 @@ static uint64_t fnv1a(uint64_t hash, const char *s)
 	return hash;
 }
 
+uint64_t gs_hash(const char *text)
+{
+	return fnv1a(FNV_START, text);
+}
+
 uint64_t gs_identity_hash(const struct gs_identity *id)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = FNV_START;
 
 	hash = fnv1a(fnv1a(hash, id->ns), "/");
 	hash = fnv1a(fnv1a(hash, id->pod), "/");

@@ -42,7 +42,10 @@ static inline bool gs_identity_is_set(const struct gs_identity *id)
 /* "<namespace>/<pod>/<container>"; the caller frees. */
 char *gs_identity_text(const struct gs_identity *id);
 
-/* FNV-1a 64 of that text, the folder name in by-name/. */
+/* FNV-1a 64 of a text. For names of files, not against anybody. */
+uint64_t gs_hash(const char *text);
+
+/* gs_hash() of that text, the folder name in by-name/. */
 uint64_t gs_identity_hash(const struct gs_identity *id);
 
 /* Is @s a DNS-1123 label (RFC 1123, at most 63 characters)? */

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writing, finding and reading records. A record is written first and removed last of all that
- * belongs to a container, because everything else is found through it: a crash in between leaves
- * a record that a delete finds, never an entry that nobody finds.
+ * Writing, finding and reading records. Of what belongs to a container the link to its next runtime
+ * is written first, because `delete` goes by it, and then the record; removed last is the record,
+ * because everything else is found through it. So a crash in between leaves a record that a delete
+ * finds, or a lone link that it takes away, never an entry that nobody finds.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -147,27 +146,15 @@ static char *next_text(const char *next, const char *root)
 /* The link <id>.next, or none. */
 static int make_next(int containers, const struct gs_record *record, struct gs_err *err)
 {
-	struct reg_name name = reg_file(record->id, REG_NEXT), tmp;
+	struct reg_name name = reg_file(record->id, REG_NEXT);
 	cleanup_free char *text = NULL;
-	uint64_t random;
 
 	if (!record->next) {
 		(void)unlinkat(containers, name.s, 0);
 		return 0;
 	}
-	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return gs_err_errno(err, errno, "getrandom");
 	text = next_text(record->next, record->root);
-	(void)snprintf(tmp.s, sizeof(tmp.s), ".next-%016llx", (unsigned long long)random);
-	if (symlinkat(text, containers, tmp.s) < 0)
-		return gs_err_errno(err, errno, "create %s", name.s);
-	if (renameat(containers, tmp.s, containers, name.s) < 0) {
-		int code = errno;
-
-		(void)unlinkat(containers, tmp.s, 0);
-		return gs_err_errno(err, code, "create %s", name.s);
-	}
-	return 0;
+	return gs_link_replace(containers, name.s, text, err);
 }
 
 /*
@@ -219,9 +206,9 @@ int gs_registry_write(const char *run_dir, const struct gs_record *record, struc
 	if (r < 0)
 		return r;
 	file = reg_file(record->id, REG_RECORD);
-	r = gs_file_publish(dir, file.s, text.data, text.len, err);
+	r = make_next(dir, record, err);
 	if (r == 0)
-		r = make_next(dir, record, err);
+		r = gs_file_publish(dir, file.s, text.data, text.len, err);
 	if (r == 0 && gs_identity_is_set(&record->identity))
 		r = make_name(run_dir, &record->identity, record->id, err);
 	if (r < 0)
@@ -272,20 +259,17 @@ int gs_registry_read_hook(const char *run_dir, const char *id, struct gs_hook_re
 
 char *gs_registry_next(const char *run_dir, const char *id, const char *root)
 {
-	cleanup_free char *path = NULL, *next = NULL, *want = NULL;
-	char text[PATH_MAX];
-	size_t len;
-	ssize_t n;
+	cleanup_free char *text = NULL, *next = NULL, *want = NULL;
+	cleanup_close int dir = -1;
 
 	if (!gs_id_valid(id))
 		return NULL;
-	path = gs_asprintf("%s/%s/%s%s", run_dir, GS_REGISTRY_CONTAINERS, id, REG_NEXT);
-	n = readlink(path, text, sizeof(text) - 1);
-	if (n <= 0 || (size_t)n == sizeof(text) - 1)
+	/* it is going to be executed: only from a folder that is root's alone */
+	dir = open_containers(run_dir, NULL);
+	text = dir < 0 ? NULL : gs_link_read(dir, reg_file(id, REG_NEXT).s);
+	if (!text)
 		return NULL;
-	text[n] = '\0';
-	len = strcspn(text, "\n");
-	next = gs_strndup(text, len);
+	next = gs_strndup(text, strcspn(text, "\n"));
 	want = next_text(next, root);
 	return strcmp(text, want) == 0 ? gs_steal(next) : NULL;
 }

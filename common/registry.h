@@ -72,7 +72,7 @@ int gs_registry_read_hook(const char *run_dir, const char *id, struct gs_hook_re
 
 /*
  * The next runtime's path recorded for @id as it was created below @root (the value of --root;
- * NULL: none given), one readlink(2). NULL where there is none, or only another root's container
+ * NULL: none given). NULL where there is none, or only another root's container
  * of the same id. The caller frees.
  */
 char *gs_registry_next(const char *run_dir, const char *id, const char *root);
@@ -84,7 +84,7 @@ char *gs_registry_next(const char *run_dir, const char *id, const char *root);
  */
 void gs_registry_drop_dead(const char *run_dir, const char *id);
 
-/* Marks @id as deleted. Nothing where it has no record. */
+/* Marks @id as deleted. Where it has no record, what else is left of it goes at once. */
 int gs_registry_mark_deleted(const char *run_dir, const char *id, struct gs_err *err);
 
 /* Is @id marked as deleted? */

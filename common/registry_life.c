@@ -43,15 +43,12 @@ static int alive_by_pid_file(const struct gs_record *record, pid_t *ret_pid, str
 				  record->id, record->pid_file);
 	if (gs_pid_file_read(record->pid_file, &pid, &why) < 0 ||
 	    gs_proc_start(pid, &start, &why) < 0 || gs_proc_cgroup(pid, &cgroup, &why) < 0)
-		return gs_err_set(err, ESRCH, "container %s: %s", record->id,
-				  why.msg);
+		return gs_err_set(err, ESRCH, "container %s: %s", record->id, why.msg);
 	if (start < record->start_ticks)
-		return gs_err_set(err, ESRCH,
-				  "container %s: process %d is older than it",
+		return gs_err_set(err, ESRCH, "container %s: process %d is older than it",
 				  record->id, (int)pid);
 	if (!gs_cgroup_matches(cgroup, record->cgroups_path))
-		return gs_err_set(err, ESRCH,
-				  "container %s: process %d is in cgroup %s, not %s",
+		return gs_err_set(err, ESRCH, "container %s: process %d is in cgroup %s, not %s",
 				  record->id, (int)pid, cgroup, record->cgroups_path);
 	if (ret_pid)
 		*ret_pid = pid;
@@ -73,11 +70,9 @@ int gs_registry_alive(const char *run_dir, const struct gs_record *record, pid_t
 	if (gs_registry_read_hook(run_dir, record->id, &hook, NULL) < 0)
 		return alive_by_pid_file(record, ret_pid, err);
 	if (gs_proc_start(hook.pid, &start, &why) < 0)
-		return gs_err_set(err, ESRCH, "container %s: %s", record->id,
-				  why.msg);
+		return gs_err_set(err, ESRCH, "container %s: %s", record->id, why.msg);
 	if (start != hook.start_ticks)
-		return gs_err_set(err, ESRCH,
-				  "container %s: process %d is another one now",
+		return gs_err_set(err, ESRCH, "container %s: process %d is another one now",
 				  record->id, (int)hook.pid);
 	if (ret_pid)
 		*ret_pid = hook.pid;
@@ -98,8 +93,11 @@ int gs_registry_mark_deleted(const char *run_dir, const char *id, struct gs_err 
 	if (dir < 0)
 		return dir;
 	file = reg_file(id, REG_RECORD);
-	if (fstatat(dir, file.s, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dir, file.s, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		/* a create that was killed after its first step has left a link */
+		reg_remove(run_dir, dir, id, NULL);
 		return 0;
+	}
 	for (int i = 0; i < MARK_TRIES; i++) {
 		cleanup_close int marks = gs_dir_make(run_dir, GS_REGISTRY_DELETED, err), fd = -1;
 

@@ -198,8 +198,7 @@ static int strict_short_option(struct walk *w, const char *name, const char *eq,
 		return take_value(w, name, len, NULL, err);
 	if (is_word(name, len, "bundle") || (name[0] == 'b' && name[1] == '='))
 		return unclear(arg, differs, err);
-	if (is_word(name, len, "config") ||
-	    (name[0] == 'f' && w->cmd->verb != VERB_RESTORE))
+	if (is_word(name, len, "config") || (name[0] == 'f' && w->cmd->verb != VERB_RESTORE))
 		return set(w, "f", 1, "", arg, err);
 	if (takes_value(w, name, len)) /* runc's long option; crun has no such short ones */
 		return take_value(w, name, len, eq, err);

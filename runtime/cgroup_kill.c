@@ -17,7 +17,8 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup/"
 #define PROCS_MAX (4 * 1024 * 1024)
-#define DEPTH_MAX 16
+/* The kernel's own bound is cgroup.max.depth; nobody nests containers so far. */
+#define DEPTH_MAX 64
 
 static bool ends_with(const char *s, const char *end)
 {
@@ -101,40 +102,58 @@ static bool write_control(int dir, const char *name, const char *value)
 	return fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
 }
 
-/* SIGKILL to each process of this cgroup and those below; gives how many there were. */
-static size_t kill_each(int dir, int depth)
+/* SIGKILL to each process that cgroup.procs lists; gives how many there were. */
+static size_t kill_procs(int dir)
 {
 	cleanup_free char *procs = NULL;
-	cleanup_dir DIR *d = NULL;
-	struct dirent *e;
 	size_t len, n = 0;
 	char *p, *end;
+	int r;
+
+	r = gs_file_read(dir, "cgroup.procs", 0, PROCS_MAX, &procs, &len, NULL, NULL);
+	if (r < 0) /* gone is empty; what can't be read (a threaded cgroup, too many) is not */
+		return r == -ENOENT || r == -ENODEV ? 0 : 1;
+	for (p = procs; *p; p = end) {
+		long pid = strtol(p, &end, 10);
+
+		if (end == p)
+			break;
+		/* 0: a process of a PID namespace that we do not see; never kill(0) */
+		if (pid > 1)
+			(void)kill((pid_t)pid, SIGKILL);
+		n++;
+		while (*end == '\n')
+			end++;
+	}
+	return n;
+}
+
+/* The same for this cgroup and those below; what can't be looked at counts as one more. */
+static size_t kill_each(int dir, int depth)
+{
+	size_t n = kill_procs(dir);
+	cleanup_dir DIR *d = NULL;
+	struct dirent *e;
 	int fd;
 
-	if (gs_file_read(dir, "cgroup.procs", 0, PROCS_MAX, &procs, &len, NULL, NULL) == 0) {
-		for (p = procs; *p; p = end) {
-			long pid = strtol(p, &end, 10);
-
-			if (end == p)
-				break;
-			/* 0: a process of a PID namespace that we do not see; never kill(0) */
-			if (pid > 1)
-				(void)kill((pid_t)pid, SIGKILL);
-			n++;
-			while (*end == '\n')
-				end++;
-		}
-	}
 	fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	while (d && depth < DEPTH_MAX && (e = readdir(d)) != NULL) {
+	if (fd < 0)
+		return n + (errno != ENOENT);
+	d = fdopendir(fd);
+	if (!d) {
+		(void)close(fd);
+		return n + 1;
+	}
+	while ((e = readdir(d)) != NULL) {
 		cleanup_close int sub = -1;
 
 		if (e->d_type != DT_DIR || e->d_name[0] == '.')
 			continue;
 		sub = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (sub >= 0)
-			n += kill_each(sub, depth + 1);
+		if (sub < 0)
+			n += errno != ENOENT;
+		else
+			n += depth < DEPTH_MAX ? kill_each(sub, depth + 1) : 1;
 	}
 	return n;
 }

@@ -116,14 +116,10 @@ static int write_record(const struct create *c, struct gs_err *err)
 
 static int bind_grant(const struct create *c, struct gs_err *err)
 {
-	struct gs_grant_user user = { .container_id = c->id };
+	struct gs_grant_user user = gs_grant_user_of(c->who.pod_uid, &c->who.id, c->id);
 
 	if (!c->grant.name[0])
 		return 0;
-	if (c->who.pod_uid)
-		user = (struct gs_grant_user){ .pod_uid = c->who.pod_uid,
-					       .container = c->who.id.container,
-					       .container_id = c->id };
 	return gs_grant_bind(c->config->lib_dir, c->grant.name, &user, err);
 }
 
@@ -143,14 +139,12 @@ static int ask_to_borrow(const struct create *c, struct gs_err *err)
 }
 
 /* Holders are never hurt by our own bookkeeping: what fails here is logged. */
-static int commit_holder(const struct create *c, struct gs_err *err)
+static void commit_holder(const struct create *c)
 {
-	int r;
+	struct gs_err why = { 0 };
 
-	r = write_record(c, err);
-	if (r < 0)
-		gs_log(GS_LOG_ERROR, "no record of container %s: %s", c->id, err->msg);
-	return 0;
+	if (write_record(c, &why) < 0)
+		gs_log(GS_LOG_ERROR, "no record of container %s: %s", c->id, why.msg);
 }
 
 static int commit_target(const struct create *c, struct gs_err *err)
@@ -191,11 +185,18 @@ static void log_done(const struct create *c)
 			    c->sources[i].record.id);
 	if (c->grant.name[0])
 		gs_buf_addf(&line, " by grant %s", gs_grant_short(c->grant.name, buf));
-	if (c->rw.devices.added.n || c->rw.rules.added.n)
+	if (c->rw.devices.added.n || c->rw.rules.added.n || c->rw.mounts.added.n)
 		gs_buf_addf(&line, ": %zu devices, %zu rules, %zu mounts added",
 			    c->rw.devices.added.n, c->rw.rules.added.n, c->rw.mounts.added.n);
+	if (c->fenced)
+		gs_buf_adds(&line, "; fenced");
 	if (c->rw.n_limits)
 		gs_buf_adds(&line, "; limits set");
+	if (c->n_sources && !c->fenced && spec_allows_all(&c->spec))
+		gs_log(GS_LOG_WARN,
+		       "container %s is privileged and not fenced (config key fence_privileged): it "
+		       "can open every card of the node",
+		       c->id);
 	gs_log(GS_LOG_INFO, "container %s%s", c->id, line.data ? line.data : "");
 }
 
@@ -207,8 +208,10 @@ int create_commit(struct create *c, struct gs_err *err)
 	if (!c->recorded && c->id)
 		gs_registry_drop_dead(c->config->run_dir, c->id);
 	r = reclaim_own(c, err);
-	if (r == 0 && c->recorded)
-		r = c->role == GS_ROLE_HOLDER ? commit_holder(c, err) : commit_target(c, err);
+	if (r == 0 && c->recorded && c->role == GS_ROLE_HOLDER)
+		commit_holder(c);
+	else if (r == 0 && c->recorded)
+		r = commit_target(c, err);
 	if (r < 0 || !c->text)
 		return r;
 	r = gs_file_replace(c->bundle_fd, "config.json", c->text, c->len, &c->config_stat, err);

@@ -92,16 +92,12 @@ static int complete_record(const struct gs_config *config, const struct state *s
 static int check_grant(const struct gs_config *config, const struct gs_record *rec,
 		       struct gs_err *err)
 {
-	struct gs_grant_user user = { .container_id = rec->id };
+	struct gs_grant_user user = gs_grant_user_of(rec->pod_uid, &rec->identity, rec->id);
 	cleanup_grant struct gs_grant grant = { 0 };
 	int r;
 
 	if (!rec->grant)
 		return 0;
-	if (rec->pod_uid && gs_identity_is_set(&rec->identity))
-		user = (struct gs_grant_user){ .pod_uid = rec->pod_uid,
-					       .container = rec->identity.container,
-					       .container_id = rec->id };
 	r = gs_grant_read(config->lib_dir, rec->grant, &grant, err);
 	if (r == 0)
 		r = gs_grant_in_force(&grant, err);

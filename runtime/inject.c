@@ -295,16 +295,35 @@ static int merge_item(struct merge *m, const struct source *src, const struct sl
 	return 0;
 }
 
+bool inject_gives(const struct inject *in, const struct source *src, const struct gs_vendor *vendor)
+{
+	bool hooked = false;
+
+	for (size_t i = 0; i < src->slice.n; i++) {
+		if (src->slice.items[i].vendor != vendor)
+			continue;
+		if (src->slice.items[i].kind == SLICE_DEVICE)
+			return true;
+		hooked = hooked || src->slice.items[i].kind == SLICE_HOOK;
+	}
+	return slice_selects(&src->slice, vendor) &&
+	       (hooked || gs_vendor_next_runtime(vendor, in->next));
+}
+
 static int merge_source(struct merge *m, const struct source *src, struct gs_err *err)
 {
-	if (!slice_has_cards(&src->slice, NULL))
+	bool any = false;
+
+	for (size_t i = 0; i < m->in->cat->n && !any; i++)
+		any = inject_gives(m->in, src, &m->in->cat->v[i]);
+	if (!any)
 		return gs_err_set(err, ENODEV, "source %s has no devices to share", src->name);
 	for (size_t i = 0; i < src->slice.n; i++) {
 		const struct slice_item *item = &src->slice.items[i];
 		int r;
 
 		/* files and hooks of a maker of whom the source has no card stay behind */
-		if (!slice_has_cards(&src->slice, item->vendor))
+		if (!inject_gives(m->in, src, item->vendor))
 			continue;
 		r = merge_item(m, src, item, err);
 		if (r < 0)

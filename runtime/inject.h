@@ -43,6 +43,13 @@ struct inject {
 int inject(struct rewrite *rw, const struct inject *in, struct granted_list *ret_granted,
 	   struct gs_err *err);
 
+/*
+ * Does @src give cards of @vendor: has it nodes, or a selector that somebody acts on (the next
+ * runtime, or a hook that is copied along)? A word that nobody reads gives nothing.
+ */
+bool inject_gives(const struct inject *in, const struct source *src,
+		  const struct gs_vendor *vendor);
+
 /* inject_env.c: the environment's part of it, and the selectors. */
 int inject_env(struct rewrite *rw, const struct inject *in, struct gs_err *err);
 

@@ -89,12 +89,6 @@ static char *join_list(const struct gs_strv *values)
 	return gs_strv_join(&parts);
 }
 
-/* Has @src cards of @vendor, so that its variables count? */
-static bool gives(const struct source *src, const struct gs_vendor *vendor)
-{
-	return slice_has_cards(&src->slice, vendor);
-}
-
 /* Does the value name cards that no source names? */
 static bool selects_more(const struct gs_vendor *vendor, const char *own,
 			 const struct gs_strv *given)
@@ -160,7 +154,7 @@ static int merge_env(struct env_merge *m, const struct gs_vendor *vendor, const 
 		const struct source *src = &m->in->sources[i];
 		const char *v = spec_env_value(&src->spec, env->name);
 
-		if (!gives(src, vendor))
+		if (!inject_gives(m->in, src, vendor))
 			continue;
 		n_giving++;
 		if (!v)
@@ -288,7 +282,7 @@ static int merge_vendor(struct env_merge *m, const struct gs_vendor *vendor, str
 	int r;
 
 	for (size_t i = 0; i < m->in->n_sources; i++)
-		given = given || gives(&m->in->sources[i], vendor);
+		given = given || inject_gives(m->in, &m->in->sources[i], vendor);
 	if (!given) {
 		if (m->in->strict)
 			refuse_vendor(m, vendor);

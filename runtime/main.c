@@ -29,7 +29,7 @@ static void take_remembered(struct gs_config *config, const char *profile)
 	cleanup_free char *path = NULL;
 	cleanup_free char *run_dir = NULL;
 
-	if (!next_remembered(profile, &path, &run_dir) || !next_usable(path))
+	if (!next_remembered(config, profile, &path, &run_dir) || !next_usable(path))
 		return;
 	gs_strv_free(&config->next);
 	gs_strv_add(&config->next, path);
@@ -117,13 +117,15 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = find_next(&config, &cmd, &next, &recorded, &err);
 	if (r == 0 && creates(cmd.verb) && !config_err.code)
-		next_remember(profile, next, config.run_dir);
+		next_remember(&config, profile, next);
 	if (r == 0 && creates(cmd.verb))
 		r = prepare(&config, &config_err, &cmd, next, &err);
 	else if (r == 0 && cmd.verb == VERB_DELETE && recorded)
 		(void)gs_registry_mark_deleted(config.run_dir, cmd.id, NULL);
 	if (r == 0)
 		(void)next_exec(next, argv, &err);
+	if (r == 0 && creates(cmd.verb) && cmd.id) /* nobody will delete what was never made */
+		gs_registry_drop_dead(config.run_dir, cmd.id);
 	report_error(&cmd, err.msg);
 	return 1;
 }

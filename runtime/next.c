@@ -2,9 +2,7 @@
 /* Finds and executes the next runtime. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,23 +69,22 @@ static const char *unusable(const char *path)
 
 /* The default one: the config, which may name another, is what can't be read. */
 #define REMEMBER_DIR GPUSHARE_RUNSTATEDIR "/gpushare"
+#define REMEMBER_SUB "next"
 
-/* The link's text; NULL where there is none. */
-static char *remembered_text(const char *profile)
+/* One for each config and name: what another file said is no answer. */
+static char *remembered_name(const struct gs_config *config, const char *profile)
 {
-	cleanup_free char *link = gs_asprintf(REMEMBER_DIR "/next/%s", profile);
-	char text[PATH_MAX];
-	ssize_t n;
-
-	if (!gs_id_valid(profile))
-		return NULL;
-	n = readlink(link, text, sizeof(text));
-	return n > 0 && (size_t)n < sizeof(text) ? gs_strndup(text, (size_t)n) : NULL;
+	return gs_id_valid(profile) ? gs_asprintf("%s-%016llx", profile,
+						  (unsigned long long)gs_hash(config->path)) :
+				      NULL;
 }
 
-bool next_remembered(const char *profile, char **ret_path, char **ret_run_dir)
+bool next_remembered(const struct gs_config *config, const char *profile, char **ret_path,
+		     char **ret_run_dir)
 {
-	cleanup_free char *text = remembered_text(profile);
+	cleanup_close int dir = gs_dir_open(REMEMBER_DIR, REMEMBER_SUB, NULL);
+	cleanup_free char *name = remembered_name(config, profile);
+	cleanup_free char *text = dir >= 0 && name ? gs_link_read(dir, name) : NULL;
 	char *newline = text ? strchr(text, '\n') : NULL;
 
 	if (!newline)
@@ -97,21 +94,15 @@ bool next_remembered(const char *profile, char **ret_path, char **ret_run_dir)
 	return true;
 }
 
-void next_remember(const char *profile, const char *path, const char *run_dir)
+void next_remember(const struct gs_config *config, const char *profile, const char *path)
 {
-	cleanup_free char *known = remembered_text(profile);
-	cleanup_free char *text = gs_asprintf("%s\n%s", path, run_dir);
-	cleanup_free char *tmp = NULL;
-	cleanup_close int dir = -1;
+	cleanup_close int dir = gs_dir_make(REMEMBER_DIR, REMEMBER_SUB, NULL);
+	cleanup_free char *name = remembered_name(config, profile);
+	cleanup_free char *known = dir >= 0 && name ? gs_link_read(dir, name) : NULL;
+	cleanup_free char *text = gs_asprintf("%s\n%s", path, config->run_dir);
 
-	if (!gs_id_valid(profile) || (known && strcmp(known, text) == 0))
-		return;
-	dir = gs_dir_make(REMEMBER_DIR, "next", NULL);
-	tmp = gs_asprintf(".%s-%d", profile, (int)getpid());
-	if (dir < 0 || symlinkat(text, dir, tmp) < 0)
-		return;
-	if (renameat(dir, tmp, dir, profile) < 0)
-		(void)unlinkat(dir, tmp, 0);
+	if (dir >= 0 && name && !(known && strcmp(known, text) == 0))
+		(void)gs_link_replace(dir, name, text, NULL);
 }
 
 bool next_allows_without_rules(const char *path)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "common/buf.h"
+#include "common/config.h"
 #include "common/err.h"
 
 /*
@@ -19,12 +20,13 @@ int next_find(const struct gs_strv *names, char **ret, struct gs_err *err);
 /*
  * A config that can't be read says neither what comes next nor where the records are, and verbs for
  * containers that run must not go elsewhere because of a typo. So a good config's last answer is
- * kept, as the text of a link <default run_dir>/next/<profile>: path, newline, run_dir.
- * next_remember() writes it where it differs; next_remembered() gives both (the caller frees), or
- * false. @profile: the name that the program was called by.
+ * kept, as the text of a link <default run_dir>/next/<profile>-<gs_hash() of the config's path>:
+ * path, newline, run_dir. next_remember() writes it where it differs; next_remembered() gives both
+ * (the caller frees), or false. @profile: the name that the program was called by.
  */
-void next_remember(const char *profile, const char *path, const char *run_dir);
-bool next_remembered(const char *profile, char **ret_path, char **ret_run_dir);
+void next_remember(const struct gs_config *config, const char *profile, const char *path);
+bool next_remembered(const struct gs_config *config, const char *profile, char **ret_path,
+		     char **ret_run_dir);
 
 /*
  * What does the runtime with this path make of a spec without any device rule? runc 1.1 allows the

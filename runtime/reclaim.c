@@ -88,33 +88,42 @@ static bool holds(const struct gs_config *config, const struct slice *own, const
 	json_t *v;
 	size_t i;
 
-	json_array_foreach(
-		nodes, i,
-		v) if (has_node(own, json_integer_value(json_object_get(v, "major")),
-				json_integer_value(json_object_get(v, "minor")))) return true;
-	json_array_foreach(select, i, v) if (vendor && json_string_value(v) &&
-					     selects(config, own, vendor, json_string_value(v),
-						     next)) return true;
+	json_array_foreach(nodes, i, v) {
+		if (has_node(own, json_integer_value(json_object_get(v, "major")),
+			     json_integer_value(json_object_get(v, "minor"))))
+			return true;
+	}
+	json_array_foreach(select, i, v) {
+		const char *value = json_string_value(v);
+
+		if (vendor && value && selects(config, own, vendor, value, next))
+			return true;
+	}
 	return false;
 }
 
-/* Nobody answers at the socket: the kernel's own kill, on the cgroups that the agent wrote down. */
+/*
+ * Nobody answers at the socket: the kernel's own kill, on the cgroups that the agent wrote down.
+ * All are killed before the first is waited for, and one that fails saves no other.
+ */
 static int kill_borrowers(const json_t *cgroups, uint64_t deadline_ms, struct gs_err *err)
 {
+	int r = 0;
 	json_t *v;
 	size_t i;
-	int r = 0;
 
-	json_array_foreach(cgroups, i, v)
-	{
+	json_array_foreach(cgroups, i, v) {
 		const char *path = json_string_value(v);
 
-		if (!path)
-			continue;
-		gs_log(GS_LOG_WARN, "no agent answers: killing the borrowers in %s", path);
-		r = cgroup_kill(path, deadline_ms, err);
-		if (r < 0)
-			break;
+		if (path && cgroup_kill(path, 0, NULL) == -ETIMEDOUT)
+			gs_log(GS_LOG_WARN, "no agent answers: killed the borrowers in %s", path);
+	}
+	json_array_foreach(cgroups, i, v) {
+		const char *path = json_string_value(v);
+		int one = path ? cgroup_kill(path, deadline_ms, r < 0 ? NULL : err) : 0;
+
+		if (r == 0)
+			r = one;
 	}
 	return r;
 }
@@ -129,31 +138,57 @@ static int ask_agent(const struct gs_config *config, json_t *cards, const char *
 	return gs_agent_ask(config->run_dir, request, deadline_ms, NULL, err);
 }
 
+/* Reads one file of lent/. -EINVAL: it is none of the agent's (a left-over of its writing, say). */
+static int read_lent(int dir, const char *name, json_t **ret, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	cleanup_json json_t *lent = NULL;
+	const char *card;
+	size_t len;
+	int r;
+
+	r = gs_file_read(dir, name, O_NOFOLLOW, LENT_MAX, &text, &len, NULL, err);
+	if (r == 0)
+		r = gs_json_parse(name, text, len, &lent, err);
+	if (r < 0)
+		return r;
+	card = json_string_value(json_object_get(lent, "card"));
+	if (json_integer_value(json_object_get(lent, "v")) != GS_AGENT_VERSION || !card ||
+	    strcmp(card, name) != 0)
+		return gs_err_set(err, EINVAL, "%s does not describe a card of that name", name);
+	*ret = gs_steal(lent);
+	return 0;
+}
+
 int reclaim(const struct gs_config *config, const struct slice *own, const char *next,
 	    const char *id, uint64_t deadline_ms, struct gs_err *err)
 {
-	cleanup_free char *path = gs_asprintf("%s/" GS_LENT_DIR, config->run_dir);
-	cleanup_json json_t *cards = NULL;
+	int fd = gs_dir_open(config->run_dir, GS_LENT_DIR, NULL);
 	cleanup_json json_t *cgroups = NULL;
-	cleanup_dir DIR *dir = opendir(path);
+	cleanup_json json_t *cards = NULL;
+	cleanup_dir DIR *dir = NULL;
 	struct dirent *e;
 	int r;
 
-	if (!dir)
+	if (fd < 0)
 		return 0;
+	dir = fdopendir(fd);
+	if (!dir) {
+		(void)close(fd);
+		return gs_err_set(err, ENOMEM, "can't read %s/" GS_LENT_DIR, config->run_dir);
+	}
 	cards = json_array();
 	cgroups = json_array();
 	while ((e = readdir(dir)) != NULL) {
-		cleanup_free char *file = NULL;
 		cleanup_json json_t *lent = NULL;
+		struct gs_err why = { 0 };
 
 		if (e->d_name[0] == '.')
 			continue;
-		file = gs_asprintf("%s/%s", path, e->d_name);
-		r = gs_json_read(file, LENT_MAX, &lent, err);
+		r = read_lent(fd, e->d_name, &lent, &why);
 		if (r < 0) {
 			/* given back in between, or broken: no reason to stop a holder */
-			gs_log(GS_LOG_WARN, "lent card passed over: %s", err->msg);
+			gs_log(GS_LOG_WARN, "lent card passed over: %s", why.msg);
 			continue;
 		}
 		if (!holds(config, own, lent, next))

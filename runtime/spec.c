@@ -6,6 +6,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "common/identity.h"
 #include "common/xalloc.h"
 #include "gpushare/annotations.h"
 #include "runtime/spec.h"
@@ -359,9 +360,12 @@ int spec_annotation(const struct spec *spec, const char *key, char **ret, struct
 		return 0;
 	}
 	*ret = js_string(v);
-	if (!*ret)
-		return gs_err_set(err, EINVAL, "annotation %s is not a string, or holds a NUL",
-				  key);
+	if (!*ret) {
+		cleanup_free char *quoted = gs_quote(v.p, v.n);
+
+		return gs_err_set(err, EINVAL, "annotation %s: %s is not a string, or holds a NUL",
+				  key, quoted);
+	}
 	return 0;
 }
 

@@ -145,10 +145,11 @@ def grants_are_secrets():
 def anothers_card_in_the_environment():
     """A name in the environment is a word: it opens nothing that the container was not given."""
     specs.cards(NODE)
-    NODE.container("main", dumps(specs.source(env=["NVIDIA_VISIBLE_DEVICES=GPU-of-somebody"],
-                                              nodes=[])))
-    old, new = starts(specs.target())
-    specs.got_card(old, new, nodes=[], env=["NVIDIA_VISIBLE_DEVICES=GPU-of-somebody"])
+    word = ["NVIDIA_VISIBLE_DEVICES=GPU-of-somebody"]
+    NODE.container("main", dumps(specs.source(env=word, nodes=[])))
+    refused(specs.target(), "source team-a/devpod/main has no devices to share")
+    NODE.container("own", dumps(specs.source("own", env=word)))
+    specs.got_card(*starts(specs.target("_/_/own")), env=word)
 
 
 def devices_of_no_vendor():
