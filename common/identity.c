@@ -128,6 +128,17 @@ int gs_identity_parse(const char *text, size_t len, const struct gs_identity *he
 	return 0;
 }
 
+struct gs_identity gs_identity_copy(const struct gs_identity *id)
+{
+	if (!gs_identity_is_set(id))
+		return (struct gs_identity){ 0 };
+	return (struct gs_identity){
+		.ns = gs_strdup(id->ns),
+		.pod = gs_strdup(id->pod),
+		.container = gs_strdup(id->container),
+	};
+}
+
 bool gs_identity_equal(const struct gs_identity *a, const struct gs_identity *b)
 {
 	if (!gs_identity_is_set(a) || !gs_identity_is_set(b))

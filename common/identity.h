@@ -17,6 +17,9 @@ struct gs_identity {
 	char *ns, *pod, *container;
 };
 
+/* A copy of its own, of one that is set or not. */
+struct gs_identity gs_identity_copy(const struct gs_identity *id);
+
 /* Frees the three strings. */
 void gs_identity_free(struct gs_identity *id);
 #define cleanup_identity __attribute__((cleanup(gs_identity_free)))

@@ -29,9 +29,7 @@ int request_add_source(struct request *request, const struct gs_identity *source
 	if (request->n_sources == REQUEST_SOURCES_MAX)
 		return gs_err_set(err, E2BIG, "more than %d sources", REQUEST_SOURCES_MAX);
 	request->sources = gs_grow(request->sources, request->n_sources, sizeof(*request->sources));
-	request->sources[request->n_sources++] =
-		(struct gs_identity){ gs_strdup(source->ns), gs_strdup(source->pod),
-				      gs_strdup(source->container) };
+	request->sources[request->n_sources++] = gs_identity_copy(source);
 	return 0;
 }
 

@@ -183,6 +183,21 @@ static void equality(void **state)
 	assert_true(gs_identity_equal(&none, &none));
 }
 
+static void copies_are_their_own(void **state)
+{
+	struct gs_identity none = { 0 };
+	cleanup_identity struct gs_identity copy = gs_identity_copy(&here);
+
+	assert_true(gs_identity_equal(&copy, &here));
+	assert_ptr_not_equal(copy.ns, here.ns);
+	assert_ptr_not_equal(copy.pod, here.pod);
+	assert_ptr_not_equal(copy.container, here.container);
+	none = gs_identity_copy(&none);
+	assert_null(none.ns);
+	assert_null(none.pod);
+	assert_null(none.container);
+}
+
 static void text_and_hash(void **state)
 {
 	/* The value comes from another implementation, checked with "foobar": 85944171f73967e8. */
@@ -243,6 +258,7 @@ int main(void)
 		cmocka_unit_test(messages_quote_and_cut),
 		cmocka_unit_test(quotes),
 		cmocka_unit_test(equality),
+		cmocka_unit_test(copies_are_their_own),
 		cmocka_unit_test(text_and_hash),
 		cmocka_unit_test(container_ids),
 		cmocka_unit_test(labels),
