@@ -111,6 +111,14 @@ void js_array_append(struct js_array *array, const char *json)
 	array->changed = true;
 }
 
+void js_array_clear(struct js_array *array)
+{
+	for (size_t i = 0; i < array->n_old; i++)
+		array->drop[i] = 1;
+	gs_strv_free(&array->added);
+	array->changed = array->n_old > 0;
+}
+
 char *js_array_text(const struct js_array *array)
 {
 	struct js_iter it = js_iter(array->old);

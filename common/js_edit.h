@@ -49,6 +49,8 @@ void js_array_begin(struct js_array *array, struct js old);
 void js_array_drop(struct js_array *array, size_t index);
 void js_array_replace(struct js_array *array, size_t index, const char *json);
 void js_array_append(struct js_array *array, const char *json);
+/* Every old element goes, and every one that was added so far. */
+void js_array_clear(struct js_array *array);
 void js_array_free(struct js_array *array);
 #define cleanup_js_array __attribute__((cleanup(js_array_free)))
 

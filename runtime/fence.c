@@ -247,9 +247,7 @@ int fence(struct rewrite *rw, const struct gs_catalogue *cat, const struct grant
 		qsort(s.nodes, s.n, sizeof(*s.nodes), by_number);
 
 	drop_devices(rw, &s, granted);
-	for (size_t i = 0; i < rw->spec->n_rules; i++)
-		js_array_drop(&rw->rules, i);
-	gs_strv_free(&rw->rules.added); /* what inject() added stands in the list below */
+	js_array_clear(&rw->rules); /* what inject() added stands in the list below */
 	js_array_append(&rw->rules, "{\"allow\":false,\"access\":\"rwm\"}");
 	keep_block_rules(rw);
 	for (unsigned int major = 0; major < CHAR_MAJORS; major++) {

@@ -227,6 +227,31 @@ static void changed_arrays(void **state)
 	}
 }
 
+static void cleared_arrays(void **state)
+{
+	static const char *const before[] = { "[1, 2]", "[]", NULL };
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(before); i++) {
+		cleanup_js_array struct js_array array;
+		char *text;
+
+		js_array_begin(&array, before[i] ? parse(before[i]) : (struct js){ 0 });
+		if (array.n_old)
+			js_array_replace(&array, 1, "7");
+		js_array_append(&array, "8");
+		js_array_clear(&array);
+		assert_int_equal(array.changed, i == 0);
+		text = js_array_text(&array);
+		assert_string_equal(text, "[]");
+		free(text);
+		js_array_append(&array, "9");
+		assert_true(array.changed);
+		text = js_array_text(&array);
+		assert_string_equal(text, "[9]");
+		free(text);
+	}
+}
+
 /* Many edits at once, collected backwards, land where they belong. */
 static void many_edits(void **state)
 {
@@ -267,6 +292,7 @@ int main(void)
 		cmocka_unit_test(arrays),
 		cmocka_unit_test(unchanged_arrays_are_no_edit),
 		cmocka_unit_test(changed_arrays),
+		cmocka_unit_test(cleared_arrays),
 		cmocka_unit_test(many_edits),
 	};
 
