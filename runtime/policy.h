@@ -52,6 +52,12 @@ int policy_check_borrower(const struct spec *spec, const struct slice *own,
  */
 int policy_check_user_namespace(const struct spec *spec, struct gs_err *err);
 
+/*
+ * Is the spec's namespace of @type ("pid", "network", as in config.json) the host's: none of its
+ * own, or a path that leads there or nowhere?
+ */
+bool policy_is_host_namespace(const struct spec *spec, const char *type);
+
 /* Does the spec join another container's PID namespace (shareProcessNamespace), or the host's? */
 bool policy_shares_pid_namespace(const struct spec *spec);
 

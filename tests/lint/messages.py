@@ -12,9 +12,10 @@ import re
 import sys
 
 PAGE = "docs/pod-author.md"
-FILES = ["runtime/request.c", "runtime/policy.c", "runtime/borrower.c", "runtime/source.c",
-         "runtime/inject.c", "runtime/inject_env.c", "runtime/limits.c", "common/identity.c",
-         "common/quantity.c", "common/grant.c", "common/grant_bind.c"]
+FILES = ["runtime/request.c", "runtime/policy.c", "runtime/borrower.c",
+         "runtime/namespaces.c", "runtime/source.c", "runtime/inject.c", "runtime/inject_env.c",
+         "runtime/limits.c", "common/identity.c", "common/quantity.c", "common/grant.c",
+         "common/grant_bind.c"]
 HEADERS = ["include/gpushare/annotations.h", "include/gpushare/grant.h"]
 # Functions that set an error, and which of their arguments is the format or its end.
 CALLS = {"gs_err_set": 2, "gs_err_errno": 2, "gs_err_prefix": 1, "bad": 3, "fail": 3}

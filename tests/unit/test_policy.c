@@ -446,6 +446,30 @@ static void user_namespaces(void **state)
 	}
 }
 
+/* A caller may have no use for the message. */
+static void without_a_message(void **state)
+{
+	static const char *const twice[] = {
+		"{\"linux\":{" OWN_NS "},\"process\":{\"capabilities\":{},\"capabilities\":{}}}",
+		"{\"linux\":{" OWN_NS "},\"process\":{\"capabilities\":{\"bounding\":[],"
+		"\"Bounding\":[]}}}",
+	};
+	struct slice none = { 0 };
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(twice); i++) {
+		cleanup_spec struct spec spec;
+
+		spec_make(&spec, twice[i]);
+		assert_int_equal(policy_check_borrower(&spec, &none, NULL, 0, NULL), -EEXIST);
+	}
+	if (geteuid() == 0) {
+		cleanup_spec struct spec spec;
+
+		spec_make(&spec, "{\"linux\":{\"uidMappings\":[],\"uidMappings\":[]}}");
+		assert_int_equal(policy_check_user_namespace(&spec, NULL), -EEXIST);
+	}
+}
+
 /* As who calls a rootless runtime: another user, or root of another user namespace. */
 static void rootless_callers(void **state)
 {
@@ -479,6 +503,7 @@ static void rootless_callers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_message),
 		cmocka_unit_test(same_pod_always),
 		cmocka_unit_test(another_pod_needs_a_grant),
 		cmocka_unit_test(equal_annotations_where_that_is_configured),
