@@ -148,7 +148,7 @@ def anothers_card_in_the_environment():
     word = ["NVIDIA_VISIBLE_DEVICES=GPU-of-somebody"]
     NODE.container("main", dumps(specs.source(env=word, nodes=[])))
     refused(specs.target(), "source team-a/devpod/main has no devices to share")
-    NODE.container("own", dumps(specs.source("own", env=word)))
+    NODE.container("own", dumps(specs.source("own", "own", env=word)))
     specs.got_card(*starts(specs.target("_/_/own")), env=word)
 
 
