@@ -88,15 +88,13 @@ int gs_json_strv(const json_t *obj, const char *where, const char *key, bool req
 		return r;
 	if (!json_is_array(v))
 		return gs_err_set(err, EINVAL, "%s: %s must be a list of strings", where, key);
-	json_array_foreach(v, i, item)
-	{
+	json_array_foreach(v, i, item) {
 		if (!json_is_string(item))
 			return gs_err_set(err, EINVAL, "%s: %s must be a list of strings", where,
 					  key);
 	}
 	gs_strv_free(ret);
-	json_array_foreach(v, i, item)
-	{
+	json_array_foreach(v, i, item) {
 		gs_strv_add(ret, json_string_value(item));
 	}
 	return 0;
@@ -128,8 +126,7 @@ int gs_json_known(const json_t *obj, const char *where, const char *const *known
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)obj, key, v)
-	{
+	json_object_foreach((json_t *)obj, key, v) {
 		bool found = false;
 
 		for (size_t i = 0; known[i] && !found; i++)
