@@ -4,18 +4,19 @@
 
     messages.py [--list]    in the repository's root; --list prints the messages that were found
 
-A message is the format of an error that one of FILES sets. The page has it if one text in
+A message is the format of an error that a file sets. The page has it if one text in
 backticks, in the first column of a table below "## Messages", holds all that is fixed in the
 format, in that order: what stands for the conversions there is the page's affair.
 """
+import os
 import re
 import sys
 
 PAGE = "docs/pod-author.md"
-FILES = ["runtime/request.c", "runtime/policy.c", "runtime/borrower.c",
-         "runtime/namespaces.c", "runtime/source.c", "runtime/inject.c", "runtime/inject_env.c",
-         "runtime/limits.c", "common/identity.c", "common/quantity.c", "common/grant.c",
-         "common/grant_bind.c"]
+# Every file of runtime/ but those whose errors are others' affair: the engine's that calls us with
+# a command line or a specification, the operator's, or the hook's and the dry run's own.
+NOT = ["argv.c", "cgroup_kill.c", "dryrun.c", "hook.c", "next.c", "spec.c"]
+COMMON = ["identity.c", "quantity.c", "grant.c", "grant_bind.c"]
 HEADERS = ["include/gpushare/annotations.h", "include/gpushare/grant.h"]
 # Functions that set an error, and which of their arguments is the format or its end.
 CALLS = {"gs_err_set": 2, "gs_err_errno": 2, "gs_err_prefix": 1, "bad": 3, "fail": 3}
@@ -130,9 +131,15 @@ def has(text, fmt):
     return True
 
 
+def files():
+    runtime = [name for name in sorted(os.listdir("runtime")) if name.endswith(".c")]
+    return (["runtime/" + name for name in runtime if name not in NOT] +
+            ["common/" + name for name in COMMON])
+
+
 def main():
     known, there, missing = macros(), texts(), 0
-    for path in FILES:
+    for path in files():
         for line, fmt in messages(path, known):
             if sys.argv[1:] == ["--list"]:
                 print("%s:%d: %s" % (path, line, fmt))
