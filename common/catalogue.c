@@ -19,6 +19,8 @@
 #include "common/xalloc.h"
 
 #define VENDOR_FILE_MAX (256 * 1024)
+/* Where every node is; gs_catalogue_node() looks at no other path. */
+#define DEV "/dev/"
 
 /* One file to read: @dir is an index into the caller's folders. */
 struct file {
@@ -146,6 +148,10 @@ static int get_nodes(const struct gs_doc *doc, struct js list, struct gs_vendor 
 		r = gs_doc_members(doc, item, "a node", keys, v, err);
 		if (r == 0)
 			r = gs_check_path_glob(doc, v[GLOB], "glob", &node->glob, err);
+		if (r == 0 && strncmp(node->glob, DEV, strlen(DEV)) != 0)
+			r = gs_doc_wrong(doc, v[GLOB], err,
+					 "glob must begin with \"" DEV "\", not \"%s\"",
+					 node->glob);
 		if (r == 0)
 			r = gs_doc_enum(doc, v[KIND], "kind", kinds, &kind, err);
 		if (r == 0)
@@ -479,10 +485,9 @@ static void note_initials(struct gs_catalogue *cat)
 {
 	for (size_t i = 0; i < cat->n; i++) {
 		for (size_t j = 0; j < cat->v[i].n_nodes; j++) {
-			const char *glob = cat->v[i].nodes[j].glob;
-			bool known = strncmp(glob, "/dev/", 5) == 0 &&
-				     (glob[5] == '{' ? note_alternatives(cat, glob + 5) :
-						       note_letters(cat, glob + 5));
+			const char *glob = cat->v[i].nodes[j].glob + strlen(DEV);
+			bool known = *glob == '{' ? note_alternatives(cat, glob) :
+						    note_letters(cat, glob);
 
 			if (!known)
 				memset(cat->initials, 1, sizeof(cat->initials));

@@ -13,7 +13,7 @@
 enum gs_node_kind { GS_NODE_CARD, GS_NODE_SHARED, GS_NODE_CONTROL };
 
 struct gs_node {
-	char *glob; /* absolute; common/glob.h */
+	char *glob; /* begins with "/dev/"; common/glob.h */
 	enum gs_node_kind kind;
 	struct gs_strv drivers; /* node is ours only under these kernel drivers; empty: any */
 };

@@ -40,7 +40,8 @@ static void check_vendor(const struct gs_vendor *v)
 {
 	CHECK(v->name && v->name[0] && !strchr(v->name, '/') && v->n_nodes && v->roots.n);
 	for (size_t i = 0; i < v->n_nodes; i++)
-		CHECK(v->nodes[i].glob[0] == '/' && !gs_glob_mistake(v->nodes[i].glob));
+		CHECK(strncmp(v->nodes[i].glob, "/dev/", 5) == 0 &&
+		      !gs_glob_mistake(v->nodes[i].glob));
 	for (size_t i = 0; i < v->n_mounts; i++)
 		CHECK(v->mounts[i].to[0] == '/' && !gs_glob_mistake(v->mounts[i].to));
 	for (size_t i = 0; i < v->n_envs; i++)

@@ -298,6 +298,8 @@ VENDORS = [
     ({"title": None}, 'key "title" is missing@ANY@'), ({"nodes": []}, "nodes must not be empty"),
     ({"nodes": None}, 'key "nodes" is missing@ANY@'), ({"nodes": [5]}, "a node must be an object"),
     ({"nodes": [{"glob": "dev/x", "kind": "card"}]}, 'glob must be an absolute path@ANY@"dev/x"'),
+    ({"nodes": [{"glob": "/hostdev/x", "kind": "card"}]},
+     'glob must begin with "/dev/", not "/hostdev/x"'),
     ({"nodes": [{"glob": "/dev/[x", "kind": "card"}]}, 'glob: the pattern "/dev/[x" has @ANY@'),
     ({"nodes": [{"glob": "/dev/../x", "kind": "card"}]}, "glob must be an absolute path@ANY@"),
     ({"nodes": [{"glob": "/dev/x", "kind": "pie"}]}, 'kind must be "card", "shared" or "control"'),

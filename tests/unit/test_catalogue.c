@@ -153,6 +153,12 @@ static void test_mistakes_have_file_line_column_and_key(void **state)
 		{ "{\"name\": \"\", \"title\": \"X\", \"nodes\": []}", ":1:10: name must be" },
 		{ "{\"name\": \"x\", \"title\": \"X\", \"nodes\": []}",
 		  ":1:38: nodes must not be empty" },
+		{ "{\"name\": \"x\", \"title\": \"X\", \"nodes\":\n [{\"glob\": \"/hostdev/x*\", "
+		  "\"kind\": \"card\"}]}",
+		  ":2:12: glob must begin with \"/dev/\", not \"/hostdev/x*\"" },
+		{ "{\"name\": \"x\", \"title\": \"X\", \"nodes\": [{\"glob\": \"/{dev,x}/y\", "
+		  "\"kind\": \"card\"}]}",
+		  ":1:48: glob must begin with \"/dev/\", not \"/{dev,x}/y\"" },
 		{ "{\"name\": \"x\",\n \"name\": \"y\"}", ":2:2: key \"name\" stands twice" },
 		{ "{\"name\": \"x\",\n \"nmae\": \"y\"}", ":2:2: unknown key \"nmae\"" },
 		{ "{\"name\": 1}", ":1:10: name must be a string" },
@@ -391,7 +397,6 @@ static void fake_driver(const char *dir, const char *number, const char *driver)
 	assert_int_equal(symlink(target, link), 0);
 }
 
-/* /dev/dri belongs to several makers: only the driver behind the number tells whose a node is. */
 /* A pattern whose beginning is not known must not be lost by the short cut. */
 static void test_nodes_that_begin_with_anything(void **state)
 {
@@ -417,6 +422,7 @@ static void test_nodes_that_begin_with_anything(void **state)
 	}
 }
 
+/* /dev/dri belongs to several makers: only the driver behind the number tells whose a node is. */
 static void test_drm_nodes_are_told_apart_by_driver(void **state)
 {
 	static const struct {
