@@ -19,14 +19,15 @@ A case is a folder in cases/, named for its symptom. Each gets a node of its own
     grants/         <name>.json: keys beside those of Node.grant()
     setup           a bash script that runs before; $BUNDLE, $HOME_DIR ...
 
-and what is expected, one of:
+and what is expected, one of the first three, and a check.py alone or beside any of them:
 
     expect.json     config.json afterwards: its meaning is compared, and what lies outside of the
                     edited places is compared byte by byte. The next runtime was started
     same            nothing was written, and the next runtime was started
     error           the whole message, with @ANY@ for what differs from run to run: in runc's log
                     file in runc's form, on one line of stderr, status 1, nothing changed or started
-    check.py        the next runtime was started, and check(t) has looked at the rest (class Check)
+    check.py        check(t) has looked at the rest (class Check); but for "error", the next runtime
+                    was started
 
 With any of them may stand:
 
@@ -34,6 +35,7 @@ With any of them may stand:
     next            name of the next runtime that is started (default: runc)
 """
 import difflib
+import functools
 import json
 import os
 import re
@@ -188,14 +190,20 @@ class Case:
         result, before = self.run_line(lines[-1])
         after = State(self.node)
         need(not after.temporary, "a temporary file is left:", after.temporary)
+        need(any(map(self.has, ("expect.json", "same", "error", "check.py"))),
+             "the case expects nothing")
         if self.has("error"):
             self.expect_error(result, before)
         else:
             self.expect_started(result, before, after)
             if dry is not None:
                 need(dry == after.text, "gpushare-spec says something else than was written")
-            if plain and after.text != before.text:
-                self.expect_no_change_again(lines[0], after)
+            need(not plain or dry is not None or after.text == before.text,
+                 "gpushare-spec can't show what was written")
+        if self.has("check.py"):
+            self.run_check(before, after)
+        if plain and not self.has("error") and after.text != before.text:
+            self.expect_no_change_again(lines[0], after)
         if self.has("record.json"):
             self.expect_record(self.json("record.json"))
 
@@ -225,12 +233,11 @@ class Case:
             expected = fakenode.read(self.path("expect.json"))
             if jsontext.semantic(after.text) != jsontext.semantic(expected):
                 raise Failed("config.json is not what was expected\n" + diff(expected, after.text))
-        if self.has("check.py"):
-            names = {"Failed": Failed}
-            exec(compile(fakenode.read(self.path("check.py")), self.path("check.py"), "exec"),
-                 names)
-            names["check"](Check(self, before, after))
-        need(self.has("expect.json") or self.has("check.py"), "the case expects nothing")
+
+    def run_check(self, before, after):
+        names = {"Failed": Failed}
+        exec(compile(fakenode.read(self.path("check.py")), self.path("check.py"), "exec"), names)
+        names["check"](Check(self, before, after))
 
     def expect_no_change_again(self, words, after):
         """A second run on our own output is no change at all."""
@@ -278,8 +285,15 @@ class Check(fencing.Checks):
     def __init__(self, case, before, after):
         self.case, self.node = case, case.node
         self.old, self.new = before.text, after.text
-        self.old_spec, self.new_spec = json.loads(self.old), json.loads(self.new)
         self.need = need
+
+    @functools.cached_property
+    def old_spec(self):
+        return json.loads(self.old)
+
+    @functools.cached_property
+    def new_spec(self):
+        return json.loads(self.new)
 
 
 def main():
