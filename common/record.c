@@ -226,120 +226,120 @@ int gs_hook_record_format(const char *id, const struct gs_hook_record *hook, str
 }
 
 /* Reading: one object and its name, so that every message can tell where. */
-struct source {
+struct reader {
 	const char *name;
 	struct js object;
 	struct gs_err *err;
 };
 
-static int wrong(const struct source *src, const char *key, const char *must)
+static int wrong(const struct reader *rd, const char *key, const char *must)
 {
-	return gs_err_set(src->err, EINVAL, "%s: %s must be %s", src->name, key, must);
+	return gs_err_set(rd->err, EINVAL, "%s: %s must be %s", rd->name, key, must);
 }
 
 /* Puts the file's name before what js.h said: whatever that was, the file is damaged. */
-static int unreadable(const struct source *src)
+static int unreadable(const struct reader *rd)
 {
-	src->err->code = EINVAL;
-	return gs_err_prefix(src->err, "%s", src->name);
+	rd->err->code = EINVAL;
+	return gs_err_prefix(rd->err, "%s", rd->name);
 }
 
 /* The member @key ({0} where it is absent or null). */
-static int get(const struct source *src, const char *key, bool required, struct js *ret)
+static int get(const struct reader *rd, const char *key, bool required, struct js *ret)
 {
-	int r = js_member(src->object, key, ret, src->err);
+	int r = js_member(rd->object, key, ret, rd->err);
 
 	if (r < 0)
-		return unreadable(src);
+		return unreadable(rd);
 	if (js_absent(*ret)) {
 		*ret = (struct js){ 0 };
 		if (required)
-			return gs_err_set(src->err, EINVAL, "%s: %s is missing", src->name, key);
+			return gs_err_set(rd->err, EINVAL, "%s: %s is missing", rd->name, key);
 	}
 	return 0;
 }
 
-static int get_str(const struct source *src, const char *key, bool required, char **ret)
+static int get_str(const struct reader *rd, const char *key, bool required, char **ret)
 {
 	struct js v;
-	int r = get(src, key, required, &v);
+	int r = get(rd, key, required, &v);
 
 	if (r < 0 || !v.n)
 		return r;
 	*ret = js_string(v);
-	return *ret ? 0 : wrong(src, key, "a string");
+	return *ret ? 0 : wrong(rd, key, "a string");
 }
 
-static int get_strs(const struct source *src, const struct member *members, size_t n, void *base)
+static int get_strs(const struct reader *rd, const struct member *members, size_t n, void *base)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = get_str(src, members[i].key, members[i].required,
+		r = get_str(rd, members[i].key, members[i].required,
 			    (char **)((char *)base + members[i].offset));
 	return r;
 }
 
-static int get_uint(const struct source *src, const char *key, bool required, uint64_t *ret)
+static int get_uint(const struct reader *rd, const char *key, bool required, uint64_t *ret)
 {
 	struct js v;
 	int64_t n;
-	int r = get(src, key, required, &v);
+	int r = get(rd, key, required, &v);
 
 	if (r < 0 || !v.n)
 		return r;
 	if (!js_int64(v, &n) || n < 0)
-		return wrong(src, key, "a whole number, not negative");
+		return wrong(rd, key, "a whole number, not negative");
 	*ret = (uint64_t)n;
 	return 0;
 }
 
-static int get_object(const struct source *src, const char *key, bool required, struct js *ret)
+static int get_object(const struct reader *rd, const char *key, bool required, struct js *ret)
 {
-	int r = get(src, key, required, ret);
+	int r = get(rd, key, required, ret);
 
 	if (r < 0 || !ret->n)
 		return r;
-	return js_is(*ret, JS_OBJECT) ? 0 : wrong(src, key, "an object");
+	return js_is(*ret, JS_OBJECT) ? 0 : wrong(rd, key, "an object");
 }
 
-static int get_identity(const struct source *src, struct gs_identity *ret)
+static int get_identity(const struct reader *rd, struct gs_identity *ret)
 {
 	struct js v;
-	int r = get_object(src, "identity", false, &v);
-	struct source inner = { src->name, v, src->err };
+	int r = get_object(rd, "identity", false, &v);
+	struct reader inner = { rd->name, v, rd->err };
 
 	if (r < 0 || !v.n)
 		return r;
 	return get_strs(&inner, identity_strs, GS_ARRAY_SIZE(identity_strs), ret);
 }
 
-static int get_ids(const struct source *src, const char *key, struct gs_strv *ret)
+static int get_ids(const struct reader *rd, const char *key, struct gs_strv *ret)
 {
 	struct js v, item;
 	struct js_iter it;
-	int r = get(src, key, false, &v);
+	int r = get(rd, key, false, &v);
 
 	if (r < 0 || !v.n)
 		return r;
 	if (!js_is(v, JS_ARRAY))
-		return wrong(src, key, "a list of container ids");
+		return wrong(rd, key, "a list of container ids");
 	for (it = js_iter(v); js_next_element(&it, &item);) {
 		char *id = js_string(item);
 
 		if (!id || !gs_id_valid(id)) {
 			free(id);
-			return wrong(src, key, "a list of container ids");
+			return wrong(rd, key, "a list of container ids");
 		}
 		gs_strv_take(ret, id);
 	}
 	return 0;
 }
 
-static int get_role(const struct source *src, enum gs_role *ret)
+static int get_role(const struct reader *rd, enum gs_role *ret)
 {
 	struct js v;
-	int r = get(src, "role", true, &v);
+	int r = get(rd, "role", true, &v);
 
 	if (r < 0)
 		return r;
@@ -349,49 +349,49 @@ static int get_role(const struct source *src, enum gs_role *ret)
 			return 0;
 		}
 	}
-	return wrong(src, "role", "\"holder\", \"target\" or \"borrower\"");
+	return wrong(rd, "role", "\"holder\", \"target\" or \"borrower\"");
 }
 
 /* Parses the text and checks what both kinds of file begin with. */
-static int begin(struct source *src, const char *name, const char *id, const char *text, size_t len,
+static int begin(struct reader *rd, const char *name, const char *id, const char *text, size_t len,
 		 struct gs_err *err)
 {
 	cleanup_free char *got = NULL;
 	uint64_t v = 0;
 	int r;
 
-	*src = (struct source){ .name = name, .err = err };
-	r = js_parse(text, len, &src->object, err);
+	*rd = (struct reader){ .name = name, .err = err };
+	r = js_parse(text, len, &rd->object, err);
 	if (r < 0)
-		return unreadable(src);
-	if (!js_is(src->object, JS_OBJECT))
+		return unreadable(rd);
+	if (!js_is(rd->object, JS_OBJECT))
 		return gs_err_set(err, EINVAL, "%s: not a JSON object", name);
-	r = get_uint(src, "v", true, &v);
+	r = get_uint(rd, "v", true, &v);
 	if (r < 0)
 		return r;
 	if (v != GS_REGISTRY_VERSION)
 		return gs_err_set(err, EINVAL, "%s: v is %llu, and this version reads %d", name,
 				  (unsigned long long)v, GS_REGISTRY_VERSION);
-	r = get_str(src, "id", true, &got);
+	r = get_str(rd, "id", true, &got);
 	if (r < 0)
 		return r;
-	return strcmp(got, id) == 0 ? 0 : wrong(src, "id", "that of the file's name");
+	return strcmp(got, id) == 0 ? 0 : wrong(rd, "id", "that of the file's name");
 }
 
 /* The members that are objects or of a type of their own. */
-static int parse_rest(const struct source *src, struct gs_record *record)
+static int parse_rest(const struct reader *rd, struct gs_record *record)
 {
 	struct js annotations = { 0 }, spec = { 0 }, shared = { 0 };
-	int r = get_object(src, "annotations", false, &annotations);
+	int r = get_object(rd, "annotations", false, &annotations);
 
 	if (r == 0)
-		r = get_object(src, "spec", true, &spec);
+		r = get_object(rd, "spec", true, &spec);
 	if (r == 0)
-		r = get(src, "shared_pid", false, &shared);
+		r = get(rd, "shared_pid", false, &shared);
 	if (r < 0)
 		return r;
 	if (shared.n && !js_bool(shared, &record->shared_pid))
-		return wrong(src, "shared_pid", "true or false");
+		return wrong(rd, "shared_pid", "true or false");
 	if (annotations.n)
 		record->annotations = gs_strndup(annotations.p, annotations.n);
 	record->spec = gs_strndup(spec.p, spec.n);
@@ -399,20 +399,20 @@ static int parse_rest(const struct source *src, struct gs_record *record)
 	return 0;
 }
 
-static int parse(const struct source *src, struct gs_record *record)
+static int parse(const struct reader *rd, struct gs_record *record)
 {
-	int r = get_strs(src, record_strs, GS_ARRAY_SIZE(record_strs), record);
+	int r = get_strs(rd, record_strs, GS_ARRAY_SIZE(record_strs), record);
 
 	for (size_t i = 0; r == 0 && i < GS_ARRAY_SIZE(record_uints); i++)
-		r = get_uint(src, record_uints[i].key, record_uints[i].required,
+		r = get_uint(rd, record_uints[i].key, record_uints[i].required,
 			     (uint64_t *)((char *)record + record_uints[i].offset));
 	if (r == 0)
-		r = get_role(src, &record->role);
+		r = get_role(rd, &record->role);
 	if (r == 0)
-		r = get_identity(src, &record->identity);
+		r = get_identity(rd, &record->identity);
 	if (r == 0)
-		r = get_ids(src, "sources", &record->sources);
-	return r < 0 ? r : parse_rest(src, record);
+		r = get_ids(rd, "sources", &record->sources);
+	return r < 0 ? r : parse_rest(rd, record);
 }
 
 int gs_record_parse(const char *name, const char *id, const char *text, size_t len,
@@ -420,11 +420,11 @@ int gs_record_parse(const char *name, const char *id, const char *text, size_t l
 {
 	cleanup_record struct gs_record record = { 0 };
 	struct gs_err own;
-	struct source src;
-	int r = begin(&src, name, id, text, len, err ? err : &own);
+	struct reader rd;
+	int r = begin(&rd, name, id, text, len, err ? err : &own);
 
 	if (r == 0)
-		r = parse(&src, &record);
+		r = parse(&rd, &record);
 	if (r < 0)
 		return r;
 	*ret = record;
@@ -437,22 +437,22 @@ int gs_hook_record_parse(const char *name, const char *id, const char *text, siz
 {
 	cleanup_hook_record struct gs_hook_record hook = { 0 };
 	struct gs_err own;
-	struct source src;
+	struct reader rd;
 	uint64_t pid = 0;
-	int r = begin(&src, name, id, text, len, err ? err : &own);
+	int r = begin(&rd, name, id, text, len, err ? err : &own);
 
 	if (r == 0)
-		r = get_uint(&src, "pid", true, &pid);
+		r = get_uint(&rd, "pid", true, &pid);
 	if (r == 0)
-		r = get_uint(&src, "start_ticks", true, &hook.start_ticks);
+		r = get_uint(&rd, "start_ticks", true, &hook.start_ticks);
 	if (r == 0)
-		r = get_uint(&src, "pid_ns", false, &hook.pid_ns);
+		r = get_uint(&rd, "pid_ns", false, &hook.pid_ns);
 	if (r == 0)
-		r = get_str(&src, "cgroup", false, &hook.cgroup);
+		r = get_str(&rd, "cgroup", false, &hook.cgroup);
 	if (r < 0)
 		return r;
 	if (pid == 0 || pid > INT_MAX)
-		return wrong(&src, "pid", "a process number");
+		return wrong(&rd, "pid", "a process number");
 	hook.pid = (pid_t)pid;
 	*ret = hook;
 	hook = (struct gs_hook_record){ 0 };

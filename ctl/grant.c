@@ -11,23 +11,23 @@
 #include "ctl/grant.h"
 
 /* What the call asks for. */
-struct request {
+struct call {
 	struct gs_grant grant;
 	bool list;
 	const char *revoke;
 	enum ctl_format format;
 };
 
-static int create(const char *lib_dir, const struct request *req)
+static int create(const char *lib_dir, const struct call *call)
 {
 	struct gs_err err = { 0 };
 	char name[33];
 
-	if (gs_grant_create(lib_dir, &req->grant, name, &err) < 0)
+	if (gs_grant_create(lib_dir, &call->grant, name, &err) < 0)
 		return ctl_failed(&err);
 	/* The one place where a grant's name is told: to the one who made it. */
-	if (req->format == CTL_JSON)
-		ctl_print_json(ctl_grant_json(&req->grant, "name", name));
+	if (call->format == CTL_JSON)
+		ctl_print_json(ctl_grant_json(&call->grant, "name", name));
 	else
 		puts(name);
 	return CTL_OK;
@@ -75,47 +75,48 @@ static int add_source(struct gs_grant *grant, const char *text)
 	return CTL_OK;
 }
 
-static int read_option(int opt, struct request *req)
+static int read_option(int opt, struct call *call)
 {
 	switch (opt) {
 	case 's':
-		return add_source(&req->grant, optarg);
+		return add_source(&call->grant, optarg);
 	case 't':
-		return read_name("--to", optarg, &req->grant.to);
+		return read_name("--to", optarg, &call->grant.to);
 	case 'c':
 		if (!*optarg)
 			return ctl_misused(&ctl_grant, "--card: it is empty");
-		if (!gs_strv_has(&req->grant.cards, optarg))
-			gs_strv_add(&req->grant.cards, optarg);
+		if (!gs_strv_has(&call->grant.cards, optarg))
+			gs_strv_add(&call->grant.cards, optarg);
 		return CTL_OK;
 	case 'l':
-		req->list = true;
+		call->list = true;
 		return CTL_OK;
 	case 'r':
-		req->revoke = optarg;
+		call->revoke = optarg;
 		return CTL_OK;
 	case 'o':
-		return ctl_read_format(&ctl_grant, optarg, false, &req->format);
+		return ctl_read_format(&ctl_grant, optarg, false, &call->format);
 	default:
 		return CTL_USAGE;
 	}
 }
 
-static int serve(const struct request *req)
+static int serve(const struct call *call)
 {
-	bool make = req->grant.n_sources || gs_identity_is_set(&req->grant.to) ||
-		    req->grant.cards.n;
+	bool make = call->grant.n_sources || gs_identity_is_set(&call->grant.to) ||
+		    call->grant.cards.n;
 	cleanup_config struct gs_config config = { 0 };
 
-	if (make + req->list + (req->revoke != NULL) > 1)
+	if (make + call->list + (call->revoke != NULL) > 1)
 		return ctl_misused(&ctl_grant, "--list, --revoke and --source exclude each other");
-	if (!req->list && !req->revoke && !req->grant.n_sources)
+	if (!call->list && !call->revoke && !call->grant.n_sources)
 		return ctl_misused(&ctl_grant, "a grant needs at least one --source");
 	if (ctl_load_config(&config) != CTL_OK)
 		return CTL_FAILED;
-	if (req->list)
-		return ctl_grant_list(config.lib_dir, req->format);
-	return req->revoke ? end_grant(config.lib_dir, req->revoke) : create(config.lib_dir, req);
+	if (call->list)
+		return ctl_grant_list(config.lib_dir, call->format);
+	return call->revoke ? end_grant(config.lib_dir, call->revoke) :
+			      create(config.lib_dir, call);
 }
 
 static int run(int argc, char **argv)
@@ -129,21 +130,21 @@ static int run(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct request req = { .format = CTL_TABLE };
+	struct call call = { .format = CTL_TABLE };
 	int opt, r = CTL_OK;
 
 	while (r == CTL_OK && (opt = ctl_getopt(&ctl_grant, argc, argv, ":ho:", longs)) != -1) {
 		if (opt == 'h') {
-			gs_grant_free(&req.grant);
+			gs_grant_free(&call.grant);
 			return ctl_help(&ctl_grant);
 		}
-		r = read_option(opt, &req);
+		r = read_option(opt, &call);
 	}
 	if (r == CTL_OK && optind < argc)
 		r = ctl_misused(&ctl_grant, "what is %s?", argv[optind]);
 	if (r == CTL_OK)
-		r = serve(&req);
-	gs_grant_free(&req.grant);
+		r = serve(&call);
+	gs_grant_free(&call.grant);
 	return r;
 }
 
