@@ -142,14 +142,16 @@ static int check(const char *file, enum ctl_format format)
 
 	gs_config_init(&config);
 	if (file) {
+		char *path = realpath(file, NULL);
+
+		if (!path) {
+			ctl_say("%s: %s", file, strerror(errno));
+			return CTL_FAILED;
+		}
 		free(config.path);
-		config.path = gs_strdup(file);
+		config.path = path;
 	}
 	there = access(config.path, F_OK) == 0;
-	if (file && !there) {
-		ctl_say("%s: %s", file, strerror(errno));
-		return CTL_FAILED;
-	}
 	if (gs_config_load(&config, NULL, &err) < 0)
 		return ctl_failed(&err);
 	r = check_vendors(&config, &vendors);

@@ -85,6 +85,17 @@ load common
 	got 1 '' "none.json: No such file"
 }
 
+@test "config check takes a relative path" {
+	config '{"cri": "cri-o"}'
+	unset GPUSHARE_CONFIG
+	cd "$dir"
+	ctl config check ./config.json
+	got 0 "^$dir/config.json: ok"
+	[[ $output == *'"cri": "cri-o"'* ]]
+	ctl config check none.json
+	got 1 '' '^gpusharectl: none.json: No such file'
+}
+
 @test "config check prints what is in force and a line for each vendor" {
 	config '{"cri": "cri-o", "log": {"level": "debug", "file": "/var/log/x"}}'
 	ctl config check
