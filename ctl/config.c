@@ -15,6 +15,20 @@
 /* Where a runtime is looked for that has no path; a service's PATH may be empty. */
 #define USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+/* What the file says for other names and programs: checked when it was loaded, kept nowhere. */
+static void add_sections(json_t *config, const char *file)
+{
+	static const char *const sections[] = { "profiles", "agent", "controller" };
+	cleanup_json json_t *root = json_load_file(file, 0, NULL);
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(sections); i++) {
+		json_t *section = json_object_get(root, sections[i]);
+
+		if (json_is_object(section))
+			(void)json_object_set(config, sections[i], section);
+	}
+}
+
 /* The configuration in force, in the shape of the file. */
 static json_t *config_json(const struct gs_config *config)
 {
@@ -22,7 +36,9 @@ static json_t *config_json(const struct gs_config *config)
 	static const char *const cross_pod[] = { "grant", "annotation" };
 	static const char *const level[] = { "error", "warn", "info", "debug" };
 
-	return json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:b,s:b,s:o,s:i,s:{s:s,s:s?}}", "next",
+	json_t *json;
+
+	json = json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:b,s:b,s:o,s:i,s:{s:s,s:s?}}", "next",
 			 ctl_json_list(&config->next), "cri", cri[config->cri], "run_dir",
 			 config->run_dir, "lib_dir", config->lib_dir, "hook", config->hook,
 			 "vendor_dirs", ctl_json_list(&config->vendor_dirs), "cross_pod",
@@ -31,6 +47,8 @@ static json_t *config_json(const struct gs_config *config)
 			 ctl_json_list(&config->state_dirs), "create_wait_ms",
 			 (int)config->create_wait_ms, "log", "level", level[config->log_level],
 			 "file", config->log_file);
+	add_sections(json, config->path);
+	return json;
 }
 
 /* What is gathered while the catalogue's files are read. */

@@ -106,8 +106,14 @@ load common
 	[ "$(grep -c ' /.*/vendors/[a-z]*\.json$' <<<"$output")" -eq "${#files[@]}" ]
 }
 
-@test "what config check prints is a configuration" {
+@test "what config check prints is the whole configuration" {
+	config '{"profiles": {"x": {"next": ["crun"]}}, "agent": {"a": 1}, "controller": null}'
+	ctl config check
+	got 0 '"profiles": ' ''
 	ctl config check -o json
+	[ "$(json 'd["config"]["profiles"]["x"]["next"]')" = "['crun']" ]
+	[ "$(json 'd["config"]["agent"]["a"]')" = 1 ]
+	[ "$(json '"controller" in d["config"]')" = False ]
 	[ "$(json 'd["file"]')" = "$dir/config.json" ]
 	[ "$(json 'd["exists"]')" = True ]
 	local files=(vendors/*.json)
