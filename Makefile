@@ -164,8 +164,8 @@ format: ## clang-format over every C file
 clean: ## remove build/
 	rm -rf build
 
-kmod: ## KDIR=...: the kernel module
-deb: ## Debian packages
+kmod: ## KDIR=...: the kernel module (not built yet)
+deb: ## Debian packages (not built yet)
 kmod deb:
 	@echo "$@: not built yet" >&2; exit 2
 

@@ -59,19 +59,23 @@ check: ## all tests that this machine can run [root]
 	$(build_san)
 	@tests/run harness unit ctl golden san-unit san-golden runtime
 
-check-unit: ## unit tests, and the tests of the test runner
+check-unit: ## unit tests, gpusharectl, the test runner and the linters
+	$(needs)
 	$(build)
 	@tests/run harness unit ctl
 
 check-golden: ## config.json rewriting against golden folders and random specs
+	$(needs)
 	$(build)
 	@tests/run golden
 
 check-san: ## the unit and golden tests under ASan and UBSan
+	$(needs)
 	$(build_san)
 	@tests/run san-unit san-golden
 
 check-runtime: ## real runc, crun, containerd, podman, docker [root]
+	$(needs)
 	$(build)
 	@tests/run runtime
 
@@ -81,6 +85,7 @@ check-deep: ## check, and what is too long for CI [root]
 	@$(MAKE) --no-print-directory fuzz-runtime SECONDS=600
 
 bench-runtime: ## what a create costs, as METRIC lines [root]
+	$(needs)
 	$(build)
 	@tests/bench/bench-runtime.sh
 
@@ -102,10 +107,10 @@ demo-runtime: ## the part of gpushare-runtime [root]
 		{ cat build/demo-build.log; exit 1; }
 	@tests/demo/demo-runtime.sh
 
-check-vm: ## QEMU with real kernels
-check-k8s: ## a real API server, scheduler and kubelet
-bench-kmod: ## what a hooked call costs
-bench-agent: ## what the agent costs
+check-vm: ## QEMU with real kernels (not built yet)
+check-k8s: ## a real API server, scheduler and kubelet (not built yet)
+bench-kmod: ## what a hooked call costs (not built yet)
+bench-agent: ## what the agent costs (not built yet)
 check-vm check-k8s bench-kmod bench-agent:
 	@echo "$@: not built yet" >&2; exit 2
 
