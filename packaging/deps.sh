@@ -11,14 +11,13 @@
 set -euo pipefail
 
 declare -A group=(
-	[build]="gcc libc6-dev make pkg-config libjansson-dev libcap-dev"
+	[build]="gcc libc6-dev make libjansson-dev"
 	[demo]="runc containerd busybox-static util-linux python3 python3-grpcio python3-protobuf
 		protobuf-compiler"
-	[test]="libcmocka-dev bats runc crun containerd podman docker.io umoci skopeo
-		busybox-static uidmap slirp4netns fuse-overlayfs iptables iproute2 util-linux
-		procps python3 python3-grpcio python3-protobuf protobuf-compiler valgrind
-		strace"
-	[lint]="clang-format-14 clang-tidy-14 cppcheck shellcheck sparse mandoc python3
+	[test]="libcmocka-dev bats runc crun containerd podman docker.io busybox-static uidmap
+		slirp4netns fuse-overlayfs iptables iproute2 util-linux procps python3
+		python3-grpcio python3-protobuf protobuf-compiler valgrind strace"
+	[lint]="clang-format-14 clang-tidy-14 cppcheck shellcheck mandoc python3
 		libcmocka-dev"
 	[fuzz]="clang-14 libclang-rt-14-dev llvm-14"
 )
