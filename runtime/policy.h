@@ -11,8 +11,10 @@
 /*
  * Completes the request from its grant: a grant that a device plugin handed to this very container
  * (it has a resource name), or that names it as its only user, brings its sources along. Any other
- * grant is just a permission. Gives the grant ({0} where the request has none).
- * Errors of gs_grant_read() and gs_grant_in_force().
+ * grant is just a permission. A grant for another container is none for this one and taken out of
+ * @req, since a pod annotation reaches all of the pod; -EACCES where @req has sources of its own.
+ * Gives the grant ({0} where the request has none, or has none any more). Errors of
+ * gs_grant_read(), gs_grant_in_force() and request_add_source().
  */
 int policy_read_grant(const struct gs_config *config, const struct who *me, struct request *req,
 		      struct gs_grant *ret, struct gs_err *err);

@@ -25,8 +25,10 @@ void request_free(struct request *request);
 
 /*
  * Reads the annotations for the container @who (whose identity is set). A value that can't be
- * parsed is -EINVAL with key, value (cut) and what is wrong. Entries for other containers of the
- * pod are theirs; a malformed entry of the long form that names no container is everybody's.
+ * parsed is -EINVAL with key, value (cut) and what is wrong; -E2BIG: one longer than
+ * REQUEST_VALUE_MAX, or too many sources; -ERANGE: a quantity too large. Entries for other
+ * containers of the pod are theirs; a malformed entry of the long form that names no container is
+ * everybody's.
  */
 int request_read(const struct spec *spec, const struct who *who, struct request *ret,
 		 struct gs_err *err);

@@ -45,8 +45,9 @@ bool slice_item_selects(const struct slice *slice, const struct slice_item *item
 
 /*
  * The slice as a JSON text in the shape of config.json. The rules in it are exactly those that the
- * spec's own grant for the devices in it; a spec that allows every device keeps just that one
- * rule, as nobody can tell which of the node's cards are its own.
+ * spec's own grant for the devices in it; a spec whose rules allow every device keeps just that one
+ * rule, as nobody can tell which of the node's cards are its own. One without any rule lists its
+ * own devices, not the node's, and keeps what it may do with each.
  */
 void slice_text(const struct slice *slice, struct gs_buf *out);
 

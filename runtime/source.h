@@ -24,8 +24,9 @@ void source_free(struct source *source);
 /*
  * Finds the live container @name: in the registry, else (a container older than gpushare) among
  * the bundles beside @bundle and in the config's state_dirs. In the target's own pod only this
- * very pod instance counts. -ENOENT: none lives; -ENOTUNIQ: two do, both named; -EINVAL: its
- * record can't be understood.
+ * very pod instance counts. -ENOENT: none lives, or the one that does was given its devices by us
+ * and its record is lost; -ENOTUNIQ: two do, both named; else errors of gs_registry_read() and
+ * spec_read(): its record can't be read or understood.
  */
 int source_find(const struct gs_config *config, const struct gs_catalogue *cat,
 		const struct who *me, const char *bundle, const struct gs_identity *name,
