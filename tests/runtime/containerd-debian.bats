@@ -115,3 +115,22 @@ this_machine() {
 	equals "$(node_exec /usr/bin/containerd config dump | grep -c 'SystemdCgroup = true')" 2
 	equals "$(node_exec /bin/grep -c 'runtimes.runc\]' /etc/containerd/config.toml)" 1
 }
+
+@test "Debian's containerd: typed twice, the lines change nothing the second time" {
+	debian_config
+	as_the_operator
+	before=$(node_exec /bin/cat /etc/containerd/config.toml)
+	run as_the_operator
+	equals "$status" 0
+	matches "$output" 'gpushare is there already: not changed'
+	equals "$(node_exec /bin/cat /etc/containerd/config.toml)" "$before"
+	equals "$(node_exec /bin/grep -c gpushare /etc/containerd/config.toml.before-gpushare)" 0
+}
+
+@test "Debian's containerd: a file of version 1 is left alone, and the check prints nothing" {
+	node_exec /bin/bash -c 'echo "oom_score = -999" >/etc/containerd/config.toml'
+	run as_the_operator
+	equals "$status" 1
+	matches "$output" 'no "version = 2".*not changed'
+	equals "$(node_exec /bin/cat /etc/containerd/config.toml)" 'oom_score = -999'
+}
