@@ -29,6 +29,9 @@
 
 #define GS_CONFIG_PATH GPUSHARE_SYSCONFDIR "/gpushare/config.json"
 
+/* Where a next runtime without a path is looked for after PATH, which a service may not have. */
+#define GS_SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 /* Whose annotation keys tell a container's identity. */
 enum gs_cri { GS_CRI_CONTAINERD, GS_CRI_CRIO, GS_CRI_NONE };
 

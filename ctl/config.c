@@ -12,9 +12,6 @@
 #include "ctl/ctl.h"
 #include "ctl/table.h"
 
-/* Where a runtime is looked for that has no path; a service's PATH may be empty. */
-#define USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
 /* What the file says for other names and programs: checked when it was loaded, kept nowhere. */
 static void add_sections(json_t *config, const char *file)
 {
@@ -104,14 +101,14 @@ static int check_vendors(const struct gs_config *config, struct vendors *vendors
 	return vendors->wrong ? CTL_FAILED : CTL_OK;
 }
 
-/* Is there a program @name on the search path @path? */
+/* Is there a program @name on the search path @path? Only absolute parts count, as at create. */
 static bool on_path(const char *name, const char *path)
 {
 	while (path && *path) {
 		size_t len = strcspn(path, ":");
 		cleanup_free char *file = gs_asprintf("%.*s/%s", (int)len, path, name);
 
-		if (access(file, X_OK) == 0)
+		if (path[0] == '/' && access(file, X_OK) == 0)
 			return true;
 		path += len + (path[len] == ':');
 	}
@@ -128,7 +125,7 @@ static void warn(const struct gs_config *config)
 
 		found = strchr(name, '/') ?
 				access(name, X_OK) == 0 :
-				on_path(name, getenv("PATH")) || on_path(name, USUAL_PATH);
+				on_path(name, getenv("PATH")) || on_path(name, GS_SYSTEM_PATH);
 	}
 	if (!found)
 		ctl_say("warning: none of the runtimes in \"next\" is installed");

@@ -15,8 +15,6 @@
 #include "common/xalloc.h"
 #include "runtime/next.h"
 
-#define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
 static bool same_bytes(const char *a, const char *b)
 {
 	cleanup_close int fa = open(a, O_RDONLY | O_CLOEXEC);
@@ -159,7 +157,7 @@ int next_find(const struct gs_strv *names, char **ret, struct gs_err *err)
 		} else {
 			path = search(name, getenv("PATH"), &tried);
 			if (!path)
-				path = search(name, SYSTEM_PATH, &tried);
+				path = search(name, GS_SYSTEM_PATH, &tried);
 		}
 		if (path) {
 			*ret = path;

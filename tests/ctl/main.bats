@@ -161,4 +161,13 @@ load common
 	config '{"next": ["no-such-runtime", "true"]}'
 	ctl config check
 	got 0 . ''
+	mkdir "$dir/here"
+	printf '#!/bin/sh\n' >"$dir/here/no-such-runtime"
+	chmod +x "$dir/here/no-such-runtime"
+	config '{"next": ["no-such-runtime"]}'
+	PATH=$PATH:$dir/here ctl config check
+	got 0 . ''
+	cd "$dir/here"
+	PATH=$PATH::. ctl config check
+	got 0 . 'warning: none of the runtimes'
 }
