@@ -8,6 +8,10 @@
  *                                       that was called with --root, a newline and the root
  *   run_dir/by-name/<hash>/<id>         empty; hash: FNV-1a 64 of "<namespace>/<pod>/<container>"
  *   run_dir/deleted/<id>                empty; `delete` was called, sweep when it is gone
+ *   /run/gpushare/next/<name>-<hash>    symbolic link, there whatever run_dir is; its text is the
+ *                                       next runtime's path, a newline and the run_dir that the
+ *                                       config led to when it was last good. name: what the program
+ *                                       was called by; hash: FNV-1a 64 of the config's path
  *
  * All 0600 in 0700 directories, written under a temporary name and renamed. Each writer has a
  * file of its own, so that none loses another's.
