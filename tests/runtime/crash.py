@@ -23,6 +23,8 @@ from tap import need  # noqa: E402
 
 NODE = None
 NAME = "0123456789abcdef0123456789abcdef"
+# What a kill between making a file and renaming it leaves until the next boot; nobody reads it.
+TEMPORARY = re.compile(r"-[0-9a-f]{16}$")
 DELETE = ["--root", "/run/containerd/runc/k8s.io", "delete", "target"]
 
 
@@ -261,6 +263,30 @@ def killed_target():
     killed_create(specs.target(), check)
 
 
+def killed_create_then_deleted():
+    """Where nobody tries again, the engine deletes what a create that was killed has left, and the
+    next create of anybody sweeps: nothing of it stays in the registry."""
+    with_source()
+    plain = dumps(specs.spec("plain", specs.identity("plain")))
+    NODE.snapshot()
+    for spec in (specs.target(), specs.source("target")):
+        text, stop = dumps(spec), FIRST
+        while True:
+            NODE.restore()
+            put("target", text)
+            put("plain", plain)
+            if not kill_at(stop, NODE.create_args("target")):
+                break
+            need(NODE.run(DELETE).status == fakenode.STARTED, "the delete fails")
+            need(create("plain").status == fakenode.STARTED, "the next create fails")
+            left = [os.path.join(top, f) for top, _, files in os.walk(fakenode.RUN) for f in files
+                    if "target" in f and not TEMPORARY.search(f)]
+            need(left == [], "killed at stop %d, these stay: %r" % (stop, left))
+            need(NODE.record("main"), "the living one's record is gone")
+            stop += STRIDE
+        need(stop > 50, "only %d stops" % stop)
+
+
 def killed_target_with_a_grant():
     specs.cards(NODE)
     NODE.container("holder", dumps(specs.source("holder", who=specs.other_pod())))
@@ -452,9 +478,9 @@ def deletes_and_creates_at_once():
 
 TESTS = [full_disk_under_the_bundle, full_disk_no_inode_left, read_only_bundle,
          full_disk_under_the_registry, full_disk_under_the_grants, full_disk_under_our_log,
-         killed_target, killed_target_with_a_grant, killed_holder, killed_delete_and_sweep,
-         killed_hook, two_creates_of_one_id, two_containers_of_one_name, two_pods_with_one_grant,
-         a_reader_beside, deletes_and_creates_at_once]
+         killed_target, killed_create_then_deleted, killed_target_with_a_grant, killed_holder,
+         killed_delete_and_sweep, killed_hook, two_creates_of_one_id, two_containers_of_one_name,
+         two_pods_with_one_grant, a_reader_beside, deletes_and_creates_at_once]
 
 
 def main():
