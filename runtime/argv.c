@@ -20,6 +20,9 @@ struct verb_row {
 /* Of runc 1.0 to 1.4 and crun 1.x, both. */
 static const char global_values[] = " log log-format log-level root criu rootless cgroup-manager ";
 
+/* crun's alone: only getopt_long takes a beginning for the whole name. */
+static const char crun_values[] = " log log-format log-level root rootless cgroup-manager ";
+
 static const struct verb_row verbs[] = {
 	{ "checkpoint", VERB_OTHER,
 	  " image-path work-path parent-path page-server manage-cgroups-mode empty-ns status-fd " },
@@ -170,7 +173,7 @@ static int long_option(struct walk *w, bool global, struct gs_err *err)
 
 	if (takes_value(w, name, len))
 		return take_value(w, name, len, eq, err);
-	whole = global && arg[1] == '-' ? abbreviated(w->values, name, len) : NULL;
+	whole = global && arg[1] == '-' ? abbreviated(crun_values, name, len) : NULL;
 	if (whole)
 		return take_value(w, whole, strcspn(whole, " "), eq, err);
 	if (w->strict && in_list(w->values, name, len, false))
