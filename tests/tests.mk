@@ -82,6 +82,7 @@ check-runtime: ## real runc, crun, containerd, podman, docker [root]
 check-deep: ## check, and what is too long for CI [root]
 	@packaging/deps.sh --if-root build test fuzz
 	@$(MAKE) --no-print-directory check
+	@COUNT=5000 $(PYTHON) tests/runtime/property.py
 	@$(MAKE) --no-print-directory fuzz-runtime SECONDS=600
 
 bench-runtime: ## what a create costs, as METRIC lines [root]
