@@ -45,7 +45,7 @@ int gs_file_create(int dirfd, const char *name, const char *data, size_t len, st
  */
 int gs_link_replace(int dirfd, const char *name, const char *text, struct gs_err *err);
 
-/* The text of the link @name in @dirfd; NULL where there is none, or it is too long. The caller frees. */
+/* The text of the link @name in @dirfd, NULL where there is none or it is too long; to be freed. */
 char *gs_link_read(int dirfd, const char *name);
 
 /*

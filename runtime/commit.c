@@ -194,8 +194,8 @@ static void log_done(const struct create *c)
 		gs_buf_adds(&line, "; limits set");
 	if (c->n_sources && !c->fenced && spec_allows_all(&c->spec))
 		gs_log(GS_LOG_WARN,
-		       "container %s is privileged and not fenced (config key fence_privileged): it "
-		       "can open every card of the node",
+		       "container %s is privileged and not fenced (config key fence_privileged): "
+		       "it can open every card of the node",
 		       c->id);
 	gs_log(GS_LOG_INFO, "container %s%s", c->id, line.data ? line.data : "");
 }

@@ -85,7 +85,8 @@ def source_values():
     refused(dumps(specs.target("x" * 16385)),
             "annotation %s: 16385 characters are more than 16384" % KEY)
     for value in ("_/_/main\0", 5, True, ["_/_/main"], {"a": "b"}, 1.5):
-        refused(dumps(specs.target(value)), "annotation %s: @ANY@ is not a string, or holds a NUL" % KEY)
+        refused(dumps(specs.target(value)),
+                "annotation %s: @ANY@ is not a string, or holds a NUL" % KEY)
     passes(dumps(specs.target(None)))
     twice = dumps(specs.target()).replace(b'"_/_/main"', b'"_/_/main","%s":"_/_/x"' % KEY.encode())
     refused(twice, 'annotations: "%s" stands twice' % KEY)

@@ -111,7 +111,7 @@ static void refuses(void **state)
 		{ "\"" FROM ".dind\":\"_/_/a;_/_/b\"", EINVAL, "_/_/a;_/_/b" },
 		{ "\"" FROM ".dind\":\"_/_/dind\"", EINVAL, "itself" },
 		{ "\"" FROM ".dind\":\"_/_/a,team-a/devpod/dind\"", EINVAL, "itself" },
-		{ "\"" FROM ".dind\":7", EINVAL, FROM ".dind is not a string" },
+		{ "\"" FROM ".dind\":7", EINVAL, FROM ".dind: \"7\" is not a string" },
 		{ "\"" FROM ".dind\":\"a\\u0000\"", EINVAL, FROM ".dind" },
 		{ "\"" FROM ".dind\":\"_/_/a\",\"" FROM ".dind\":\"_/_/b\"", EEXIST, "twice" },
 		{ "\"" FROM "\":\"garbage\"", EINVAL, "entry \"garbage\"" },
