@@ -82,6 +82,8 @@ def spec(args):
         entry, rule = device(text)
         devices.append(entry)
         rules.append(rule)
+    if args.rules:
+        rules = json.loads(args.rules)
     resources = {"devices": rules, "memory": {}}
     if has_cpu_controller():
         resources["cpu"] = {"shares": 2, "period": 100000}
@@ -124,6 +126,7 @@ def main():
     parser.add_argument("--mount", action="append", metavar="HOST:CONTAINER")
     parser.add_argument("--cap-add", action="append")
     parser.add_argument("--privileged", action="store_true")
+    parser.add_argument("--rules", metavar="JSON", help="linux.resources.devices, as it is")
     args = parser.parse_args(argv)
     args.cmd = command
     json.dump(spec(args), sys.stdout, indent=1)

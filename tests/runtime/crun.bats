@@ -41,6 +41,10 @@ teardown() {
 	story_update
 }
 
+@test "crun: own rules in any order leave the source's card open and no other" {
+	story_rule_order
+}
+
 @test "crun: a privileged target is fenced off the neighbour's card" {
 	story_privileged
 }

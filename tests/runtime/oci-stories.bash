@@ -91,14 +91,31 @@ story_two_sources() {
 }
 
 # Field case 34: rules that stand outside config.json are lost when a limit is changed.
+# story_update [OPTION of update]
 story_update() {
 	local answers
 	oci_main
 	oci_dind
-	oci update --cpu-quota 50000 dind
+	oci update "${@:---cpu-quota=50000}" dind
 	answers=$(oci_probe dind /dev/nvidia0 c:195:1)
 	open_in "$answers" /dev/nvidia0
 	denied_in "$answers" c:195:1
+}
+
+# Field case 37: rules of the target's own that come last, or are not there at all, take nothing away
+# from what it is given, and open it nothing else. (crun opens everything where there are none.)
+story_rule_order() {
+	local deny='{"allow":false,"access":"rwm"}' rules answers
+	local null='{"allow":true,"type":"c","major":1,"minor":3,"access":"rwm"}'
+	local major='{"allow":false,"type":"c","major":195,"access":"rwm"}'
+	oci_main
+	for rules in null '[]' "[$deny]" "[$null,$deny]" "[$deny,$null,$major]"; do
+		oci_dind --rules "$rules"
+		answers=$(oci_probe dind /dev/nvidia0 c:195:0 c:195:1)
+		open_in "$answers" /dev/nvidia0 c:195:0
+		denied_in "$answers" c:195:1
+		oci_remove dind
+	done
 }
 
 story_privileged() {

@@ -41,6 +41,10 @@ teardown() {
 	story_update
 }
 
+@test "runc: own rules in any order leave the source's card open and no other" {
+	story_rule_order
+}
+
 @test "runc: a privileged target is fenced off the neighbour's card" {
 	story_privileged
 }
