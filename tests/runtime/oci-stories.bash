@@ -102,8 +102,8 @@ story_update() {
 	denied_in "$answers" c:195:1
 }
 
-# Field case 37: rules of the target's own that come last, or are not there at all, take nothing away
-# from what it is given, and open it nothing else. (crun opens everything where there are none.)
+# Field case 37: rules of the target's own that come last, or are not there at all, take nothing
+# away from what it is given, and open it nothing else. (Without any, crun opens all.)
 story_rule_order() {
 	local deny='{"allow":false,"access":"rwm"}' rules answers
 	local null='{"allow":true,"type":"c","major":1,"minor":3,"access":"rwm"}'
