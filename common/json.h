@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own JSON files, read with jansson: typed members with errors that name file and key. */
+/*
+ * Our own JSON files, read with jansson: typed members with errors that name file and key. For what
+ * programs write to each other (grants, bindings, answers); doc.h is for files that people write,
+ * as it tells line and column of each mistake, and js.h for texts of which no byte may change.
+ */
 #ifndef GPUSHARE_COMMON_JSON_H
 #define GPUSHARE_COMMON_JSON_H
 

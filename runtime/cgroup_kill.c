@@ -9,13 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
 #include "runtime/reclaim.h"
 
-#define CGROUP_ROOT "/sys/fs/cgroup/"
 #define PROCS_MAX (4 * 1024 * 1024)
 /* The kernel's own bound is cgroup.max.depth; nobody nests containers so far. */
 #define DEPTH_MAX 64
@@ -49,7 +49,7 @@ static const char *inner_path(const char *path)
 {
 	const char *slash;
 
-	path += strlen(CGROUP_ROOT) - 1;
+	path += strlen(GS_CGROUP_ROOT);
 	slash = strchr(path + 1, '/');
 	return slash && is_hierarchy(path + 1, (size_t)(slash - path - 1)) ? slash : path;
 }
@@ -78,9 +78,9 @@ static bool may_kill(const char *path)
 					     "machine.slice",	 "init.scope" };
 	const char *inner, *last;
 
-	if (strncmp(path, CGROUP_ROOT, strlen(CGROUP_ROOT)) != 0 || strstr(path, "//") ||
-	    strstr(path, "/./") || strstr(path, "/../") || ends_with(path, "/") ||
-	    ends_with(path, "/.") || ends_with(path, "/.."))
+	if (strncmp(path, GS_CGROUP_ROOT "/", strlen(GS_CGROUP_ROOT "/")) != 0 ||
+	    strstr(path, "//") || strstr(path, "/./") || strstr(path, "/../") ||
+	    ends_with(path, "/") || ends_with(path, "/.") || ends_with(path, "/.."))
 		return false;
 	inner = inner_path(path);
 	last = strrchr(inner, '/');
@@ -102,6 +102,16 @@ static bool write_control(int dir, const char *name, const char *value)
 	return fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
 }
 
+/* Does cgroup v2 say of this cgroup, with all below it, that nothing runs in it? */
+static bool is_unpopulated(int dir)
+{
+	cleanup_free char *events = NULL;
+	size_t len;
+
+	return gs_file_read(dir, "cgroup.events", 0, 4096, &events, &len, NULL, NULL) == 0 &&
+	       strstr(events, "populated 0");
+}
+
 /* SIGKILL to each process that cgroup.procs lists; gives how many there were. */
 static size_t kill_procs(int dir)
 {
@@ -112,7 +122,7 @@ static size_t kill_procs(int dir)
 
 	r = gs_file_read(dir, "cgroup.procs", 0, PROCS_MAX, &procs, &len, NULL, NULL);
 	if (r < 0) /* gone is empty; what can't be read (a threaded cgroup, too many) is not */
-		return r == -ENOENT || r == -ENODEV ? 0 : 1;
+		return r == -ENOENT || r == -ENODEV || is_unpopulated(dir) ? 0 : 1;
 	for (p = procs; *p; p = end) {
 		long pid = strtol(p, &end, 10);
 
@@ -132,18 +142,11 @@ static size_t kill_procs(int dir)
 static size_t kill_each(int dir, int depth)
 {
 	size_t n = kill_procs(dir);
-	cleanup_dir DIR *d = NULL;
+	cleanup_dir DIR *d = gs_opendirat(dir, ".");
 	struct dirent *e;
-	int fd;
 
-	fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	if (!d)
 		return n + (errno != ENOENT);
-	d = fdopendir(fd);
-	if (!d) {
-		(void)close(fd);
-		return n + 1;
-	}
 	while ((e = readdir(d)) != NULL) {
 		cleanup_close int sub = -1;
 

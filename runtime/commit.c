@@ -92,9 +92,7 @@ static int write_record(const struct create *c, struct gs_err *err)
 	rec.bundle = gs_strdup(c->bundle_path);
 	rec.pid_file = c->pid_file ? absolute(c->pid_file) : NULL;
 	if (gs_identity_is_set(&c->who.id))
-		rec.identity = (struct gs_identity){ gs_strdup(c->who.id.ns),
-						     gs_strdup(c->who.id.pod),
-						     gs_strdup(c->who.id.container) };
+		rec.identity = gs_identity_copy(&c->who.id);
 	rec.sandbox_id = dup_or_null(c->who.sandbox_id);
 	rec.pod_uid = dup_or_null(c->who.pod_uid);
 	rec.annotations = spec_our_annotations(&c->spec);

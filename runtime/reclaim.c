@@ -163,7 +163,7 @@ static int read_lent(int dir, const char *name, json_t **ret, struct gs_err *err
 int reclaim(const struct gs_config *config, const struct slice *own, const char *next,
 	    const char *id, uint64_t deadline_ms, struct gs_err *err)
 {
-	int fd = gs_dir_open(config->run_dir, GS_LENT_DIR, NULL);
+	cleanup_close int fd = gs_dir_open(config->run_dir, GS_LENT_DIR, NULL);
 	cleanup_json json_t *cgroups = NULL;
 	cleanup_json json_t *cards = NULL;
 	cleanup_dir DIR *dir = NULL;
@@ -172,11 +172,9 @@ int reclaim(const struct gs_config *config, const struct slice *own, const char 
 
 	if (fd < 0)
 		return 0;
-	dir = fdopendir(fd);
-	if (!dir) {
-		(void)close(fd);
-		return gs_err_set(err, ENOMEM, "can't read %s/" GS_LENT_DIR, config->run_dir);
-	}
+	dir = gs_opendirat(fd, ".");
+	if (!dir)
+		return gs_err_errno(err, errno, "read %s/" GS_LENT_DIR, config->run_dir);
 	cards = json_array();
 	cgroups = json_array();
 	while ((e = readdir(dir)) != NULL) {

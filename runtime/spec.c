@@ -110,7 +110,7 @@ static int read_device(struct spec *spec, struct js raw, struct gs_err *err)
 		{ "major", JS_NUMBER },
 		{ "minor", JS_NUMBER },
 	};
-	struct js v[GS_ARRAY_SIZE(want)];
+	struct js v[GS_ARRAY_SIZE(want)] = { { NULL, 0 } };
 	struct spec_device *d;
 	int r;
 
@@ -159,7 +159,7 @@ static int read_rule(struct spec *spec, struct js raw, struct gs_err *err)
 		{ "minor", JS_NUMBER }, { "access", JS_STRING },
 	};
 	struct spec_rule rule = { .type = 'a', .access = ACCESS_ALL, .raw = raw };
-	struct js v[GS_ARRAY_SIZE(want)];
+	struct js v[GS_ARRAY_SIZE(want)] = { { NULL, 0 } };
 	int r;
 
 	r = get(raw, want, GS_ARRAY_SIZE(want), v, err);
@@ -190,7 +190,7 @@ static int read_mount(struct spec *spec, struct js raw, struct gs_err *err)
 		{ "type", JS_STRING },
 		{ "options", JS_ARRAY },
 	};
-	struct js v[GS_ARRAY_SIZE(want)], o;
+	struct js v[GS_ARRAY_SIZE(want)] = { { NULL, 0 } }, o;
 	struct spec_mount *m;
 	struct js_iter it;
 	int r;
@@ -248,7 +248,7 @@ static int read_each(struct spec *spec, struct js array, const char *where,
 static int read_hook(struct spec *spec, enum spec_stage stage, struct js raw, struct gs_err *err)
 {
 	static const struct want want[] = { { "path", JS_STRING }, { "args", JS_ARRAY } };
-	struct js v[GS_ARRAY_SIZE(want)];
+	struct js v[GS_ARRAY_SIZE(want)] = { { NULL, 0 } };
 	struct spec_hook *h;
 	int r;
 
@@ -297,7 +297,8 @@ static int read_places(struct spec *spec, struct gs_err *err)
 	};
 	static const struct want in_process[] = { { "env", JS_ARRAY } };
 	static const struct want in_resources[] = { { "devices", JS_ARRAY } };
-	struct js root[GS_ARRAY_SIZE(in_root)], linux_obj[GS_ARRAY_SIZE(in_linux)];
+	struct js root[GS_ARRAY_SIZE(in_root)] = { { NULL, 0 } };
+	struct js linux_obj[GS_ARRAY_SIZE(in_linux)] = { { NULL, 0 } };
 	int r;
 
 	r = get(spec->root, in_root, GS_ARRAY_SIZE(in_root), root, err);
@@ -360,11 +361,13 @@ int spec_annotation(const struct spec *spec, const char *key, char **ret, struct
 		return 0;
 	}
 	*ret = js_string(v);
+	if (!*ret && js_is(v, JS_STRING)) /* it may be a grant's name: never quoted */
+		return gs_err_set(err, EINVAL, "annotation %s: the value holds a NUL character",
+				  key);
 	if (!*ret) {
 		cleanup_free char *quoted = gs_quote(v.p, v.n);
 
-		return gs_err_set(err, EINVAL, "annotation %s: %s is not a string, or holds a NUL",
-				  key, quoted);
+		return gs_err_set(err, EINVAL, "annotation %s: %s is not a string", key, quoted);
 	}
 	return 0;
 }

@@ -141,6 +141,14 @@ def grants_are_secrets():
     need(text and NAME not in text, "our own log has", text)
 
 
+def grant_that_holds_a_nul():
+    """What is malformed may still be nearly a secret: no part of it is told."""
+    specs.cards(NODE)
+    name = "0123456789abcdef0123456789abcdef"
+    text = dumps(specs.target(**{"gpushare.k8s.io/grant": name + "\0"}))
+    refused(text, "annotation gpushare.k8s.io/grant: the value holds a NUL character")
+
+
 # Cards that are another's.
 def anothers_card_in_the_environment():
     """A name in the environment is a word: it opens nothing that the container was not given."""
@@ -656,7 +664,8 @@ def rootless_callers():
 
 
 TESTS = [forged_grant_files, grant_of_another_pod, grant_bound_before_the_cards_are_there,
-         grants_are_secrets, anothers_card_in_the_environment, devices_of_no_vendor,
+         grants_are_secrets, grant_that_holds_a_nul, anothers_card_in_the_environment,
+         devices_of_no_vendor,
          vendor_path_with_a_foreign_number, volumes_at_vendor_paths,
          volumes_that_a_pattern_would_take, secrets_of_the_source,
          hooks_of_the_source, other_vocabularies, same_name_is_not_same_pod, links_in_the_rootfs,
