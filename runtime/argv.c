@@ -80,6 +80,8 @@ static bool in_list(const char *list, const char *word, size_t len, bool whole)
 {
 	const char *p = list;
 
+	if (memchr(word, ' ', len)) /* two words of the list are no word */
+		return false;
 	while (len && (p = strchr(p, ' ')) != NULL && p[1]) {
 		p++;
 		if (strncmp(p, word, len) == 0 && (!whole || p[len] == ' '))
