@@ -61,10 +61,15 @@ ctr_run() {
 }
 
 # ctr_probe ID PATH|NUMBER…
+# ctr 1.6 may end before it has copied what a short command wrote: nothing is no answer, ask again.
 ctr_probe() {
-	local id=$1
+	local id=$1 answer try
 	shift
-	containerd_ctr task exec --exec-id "probe$RANDOM" "$id" /bin/probe "$@"
+	for try in 1 2 3; do
+		answer=$(containerd_ctr task exec --exec-id "probe$RANDOM-$try" "$id" /bin/probe "$@")
+		[[ -z $answer ]] || break
+	done
+	printf '%s\n' "$answer"
 }
 
 # ctr_remove ID…
