@@ -28,18 +28,16 @@ static const char *verb_name(enum verb verb)
 	}
 }
 
-/* runc's sorting of words can make an unknown option the id, behind "--"; we then have none. */
-static bool same_id(const char *ours, const char *theirs)
-{
-	return same(ours, theirs) || (!ours && theirs[0] == '-');
-}
-
 static void compare(const char *who, const struct command *cmd, const struct model *m)
 {
-	if (!m->verb)
+	/*
+	 * An id that begins with a dash: runc's sorting of words to the front can make an option that
+	 * it does not know the id, behind a flag and "--". Nobody names a container so.
+	 */
+	if (!m->verb || m->id[0] == '-')
 		return;
 	if (same(verb_name(cmd->verb), m->verb) && same(cmd->bundle, m->bundle) && !m->config &&
-	    same_id(cmd->id, m->id) && same(cmd->pid_file, m->pid_file) && same(cmd->log, m->log))
+	    same(cmd->id, m->id) && same(cmd->pid_file, m->pid_file) && same(cmd->log, m->log))
 		return;
 	(void)fprintf(stderr, "%s: %s bundle %s config %s id %s pid-file %s log %s\n", who, m->verb,
 		      m->bundle, m->config, m->id, m->pid_file, m->log);
