@@ -196,6 +196,7 @@ static void create_is_not_always_the_verb(void **state)
 		{ "--cgroup-m cgroupfs --debug create --bundle B I", "create bundle=B id=I" },
 		{ "--log-l=debug --debug create --bundle B I", "create bundle=B id=I" },
 		{ "--deb --sys create --bundle B I", "create bundle=B id=I" },
+		{ "--c cgroupfs --debug create --bundle B I", "create bundle=B id=I" },
 		{ "-- create --bundle B I", "create bundle=B id=I" },
 	};
 
@@ -289,6 +290,7 @@ static void refuses_what_is_unclear(void **state)
 		{ "-dbDIR ID", "-dbDIR" },
 		{ "-db/some/bundle ID", "-db/some/bundle" },
 		{ "-db=/some/bundle ID", "-db=/some/bundle" },
+		{ "-file-locks ID", "-file-locks" }, /* restore's alone */
 		{ "-df other.json ID", "-df" },
 		{ "-dfother.json ID", "-dfother.json" },
 		{ "--bundle= ID", "--bundle=" },
