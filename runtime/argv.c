@@ -157,9 +157,10 @@ static const char *abbreviated(const char *list, const char *name, size_t len)
 		p++;
 		if (strncmp(p, name, len) != 0)
 			continue;
-		if (found)
-			return NULL;
-		found = p;
+		if (!found)
+			found = p;
+		else if (strncmp(p, found, strcspn(found, " ")) != 0)
+			return NULL; /* root and rootless are one key to crun, and no two */
 	}
 	return found;
 }
