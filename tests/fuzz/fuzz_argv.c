@@ -31,8 +31,8 @@ static const char *verb_name(enum verb verb)
 static void compare(const char *who, const struct command *cmd, const struct model *m)
 {
 	/*
-	 * An id that begins with a dash: runc's sorting of words to the front can make an option that
-	 * it does not know the id, behind a flag and "--". Nobody names a container so.
+	 * An id that begins with a dash: runc's sorting of words to the front can make an option
+	 * that it does not know the id, behind a flag and "--". Nobody names a container so.
 	 */
 	if (!m->verb || m->id[0] == '-')
 		return;

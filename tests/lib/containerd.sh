@@ -66,7 +66,8 @@ ctr_probe() {
 	local id=$1 answer try
 	shift
 	for try in 1 2 3; do
-		answer=$(containerd_ctr task exec --exec-id "probe$RANDOM-$try" "$id" /bin/probe "$@")
+		answer=$(containerd_ctr task exec --exec-id "probe$RANDOM-$try" "$id" \
+			/bin/probe "$@")
 		[[ -z $answer ]] || break
 	done
 	printf '%s\n' "$answer"
