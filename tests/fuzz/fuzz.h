@@ -55,12 +55,12 @@ __attribute__((unused)) static char *next_part(const uint8_t **data, size_t *siz
 	return part;
 }
 
-static char fuzz_dir_path[64];
+static char fuzz_dir_path[128];
 
 /* At exit: the folder of fuzz_dir(). */
 __attribute__((unused)) static void remove_fuzz_dir(void)
 {
-	char command[128];
+	char command[192];
 
 	(void)snprintf(command, sizeof(command), "rm -rf '%s'", fuzz_dir_path);
 	if (system(command) != 0)
@@ -71,7 +71,10 @@ __attribute__((unused)) static void remove_fuzz_dir(void)
 __attribute__((unused)) static const char *fuzz_dir(void)
 {
 	if (!fuzz_dir_path[0]) {
-		(void)strcpy(fuzz_dir_path, "/dev/shm/gpushare-fuzz-XXXXXX");
+		const char *base = getenv("FUZZ_TMP");
+
+		(void)snprintf(fuzz_dir_path, sizeof(fuzz_dir_path), "%s/gpushare-fuzz-XXXXXX",
+			       base ? base : "/dev/shm");
 		CHECK(mkdtemp(fuzz_dir_path));
 		CHECK(atexit(remove_fuzz_dir) == 0);
 	}

@@ -18,6 +18,11 @@ max_seeds=150
 input_seconds=10
 jobs=2
 
+# A target that crashes leaves its folder there.
+FUZZ_TMP=$(mktemp -d /dev/shm/gpushare-fuzz-XXXXXX)
+export FUZZ_TMP
+trap 'rm -rf "$FUZZ_TMP"' EXIT
+
 targets=()
 find_targets() { # all, or those that were named
 	local program name
