@@ -25,13 +25,14 @@ int gs_json_parse(const char *name, const char *text, size_t len, json_t **ret, 
 	return 0;
 }
 
-int gs_json_read(const char *path, size_t max, json_t **ret, struct gs_err *err)
+int gs_json_read(int dirfd, const char *path, int flags, size_t max, json_t **ret,
+		 struct gs_err *err)
 {
 	cleanup_free char *text = NULL;
 	size_t len;
 	int r;
 
-	r = gs_file_read(AT_FDCWD, path, 0, max, &text, &len, NULL, err);
+	r = gs_file_read(dirfd, path, flags, max, &text, &len, NULL, err);
 	return r < 0 ? r : gs_json_parse(path, text, len, ret, err);
 }
 

@@ -20,8 +20,9 @@
  */
 int gs_json_parse(const char *name, const char *text, size_t len, json_t **ret, struct gs_err *err);
 
-/* gs_file_read() and gs_json_parse() of the file @path. */
-int gs_json_read(const char *path, size_t max, json_t **ret, struct gs_err *err);
+/* gs_file_read() and gs_json_parse() of the file @path (relative to @dirfd; @flags as there). */
+int gs_json_read(int dirfd, const char *path, int flags, size_t max, json_t **ret,
+		 struct gs_err *err);
 
 /*
  * Typed access. Each leaves the output as it is where @key is absent (and @required false), and

@@ -141,15 +141,11 @@ static int ask_agent(const struct gs_config *config, json_t *cards, const char *
 /* Reads one file of lent/. -EINVAL: it is none of the agent's (a left-over of its writing, say). */
 static int read_lent(int dir, const char *name, json_t **ret, struct gs_err *err)
 {
-	cleanup_free char *text = NULL;
 	cleanup_json json_t *lent = NULL;
 	const char *card;
-	size_t len;
 	int r;
 
-	r = gs_file_read(dir, name, O_NOFOLLOW, LENT_MAX, &text, &len, NULL, err);
-	if (r == 0)
-		r = gs_json_parse(name, text, len, &lent, err);
+	r = gs_json_read(dir, name, O_NOFOLLOW, LENT_MAX, &lent, err);
 	if (r < 0)
 		return r;
 	card = json_string_value(json_object_get(lent, "card"));

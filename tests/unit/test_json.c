@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Our own JSON files: parsing, typed members, and what the messages say. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,14 +68,17 @@ static void test_read_of_a_file(void **state)
 	json_t *json = NULL;
 
 	tmpdir_write(dir, "x.json", "{\"v\":1}");
-	assert_int_equal(gs_json_read(tmpdir_path(dir, "x.json"), 7, &json, &err), 0);
+	assert_int_equal(gs_json_read(AT_FDCWD, tmpdir_path(dir, "x.json"), 0, 7, &json, &err), 0);
 	assert_int_equal(json_integer_value(json_object_get(json, "v")), 1);
 	json_decref(json);
 	json = NULL;
-	assert_int_equal(gs_json_read(tmpdir_path(dir, "x.json"), 6, &json, &err), -EFBIG);
-	assert_int_equal(gs_json_read(tmpdir_path(dir, "y.json"), 6, &json, &err), -ENOENT);
+	assert_int_equal(gs_json_read(AT_FDCWD, tmpdir_path(dir, "x.json"), 0, 6, &json, &err),
+			 -EFBIG);
+	assert_int_equal(gs_json_read(AT_FDCWD, tmpdir_path(dir, "y.json"), 0, 6, &json, &err),
+			 -ENOENT);
 	tmpdir_write(dir, "x.json", "{\"v\":");
-	assert_int_equal(gs_json_read(tmpdir_path(dir, "x.json"), 100, &json, &err), -EINVAL);
+	assert_int_equal(gs_json_read(AT_FDCWD, tmpdir_path(dir, "x.json"), 0, 100, &json, &err),
+			 -EINVAL);
 	assert_non_null(strstr(err.msg, tmpdir_path(dir, "x.json:1:5")));
 	assert_null(json);
 	tmpdir_remove(dir);
