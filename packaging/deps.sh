@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need; costs nothing when all are there.
 #
-#	deps.sh [--if-root] [GROUP...]	groups: build demo test lint fuzz (default: all)
+#	deps.sh [--if-root] [GROUP...]	groups: build demo test lint fuzz vm (default: all)
 #
 # --if-root: a caller who is not root is told what is missing and goes on.
 # Packages come from whatever apt is configured with. Nothing is removed, no service is started, and
@@ -11,7 +11,7 @@
 set -euo pipefail
 
 declare -A group=(
-	[build]="gcc libc6-dev make libjansson-dev"
+	[build]="gcc libc6-dev make libjansson-dev libmnl-dev"
 	[demo]="runc containerd busybox-static util-linux python3 python3-grpcio python3-protobuf
 		protobuf-compiler"
 	[test]="libcmocka-dev bats runc crun containerd podman docker.io busybox-static uidmap
@@ -20,8 +20,11 @@ declare -A group=(
 	[lint]="clang-format-14 clang-tidy-14 cppcheck shellcheck mandoc python3
 		libcmocka-dev"
 	[fuzz]="clang-14 libclang-rt-14-dev llvm-14"
+	[vm]="qemu-system-x86 qemu-system-arm busybox-static cpio kmod xz-utils zstd
+		debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+		bc bison flex libelf-dev libssl-dev"
 )
-groups="build demo test lint fuzz"
+groups="build demo test lint fuzz vm"
 
 if_root=
 if [[ ${1:-} == --if-root ]]; then

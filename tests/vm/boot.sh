@@ -1,0 +1,145 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Boots one kernel in QEMU, runs a command inside, and ends as the command did.
+#
+#	boot.sh KERNEL [OPTION...] -- COMMAND...
+#	boot.sh KERNEL [OPTION...] --shell
+#
+#	--build DIR       what build.sh made (default: build/vm/KERNEL); its programs are in PATH,
+#	                  its modules in /vm/modules; tests/vm/suite is /vm/suite
+#	--extra FILE      puts FILE into /vm/extra (again for more)
+#	--smp N           processors (2)
+#	--mem MIB         memory (512)
+#	--thread MODE     single (default) or multi: QEMU 7.2's multi breaks the unhooking of
+#	                  functions under load, single takes the processors in turns
+#	--icount          one processor, a clock that counts instructions
+#	--cgroup LAYOUT   v2 (default), v1 or hybrid
+#	--append WORDS    for the kernel's command line
+#	--timeout S       seconds until it counts as hung (300)
+#	--log FILE        the kernel's messages (default: DIR/console.log)
+#	--shell           a shell on this terminal instead; exit or Ctrl-A x ends it
+#
+# Output of the command goes to stdout. A report of the kernel (see lib/klog.sh) that no test
+# announced, a panic or a hang makes it fail: exit status 99, and the messages on stderr.
+set -euo pipefail
+# shellcheck source=tests/vm/lib/common.sh
+source "$(dirname "$0")/lib/common.sh"
+source "$VM_DIR/lib/apt.sh"
+source "$VM_DIR/lib/kernel.sh"
+source "$VM_DIR/lib/initramfs.sh"
+source "$VM_DIR/lib/klog.sh"
+
+usage() {
+	sed -n '/^#\t/,/^# Output/{/^# Output/d;s/^#//p}' "$0" >&2
+	exit 2
+}
+
+if (($# == 0)) || [[ $1 == -* ]]; then
+	usage
+fi
+name=$1
+shift
+build=$VM_TOP/build/vm/$name
+smp=2 mem=512 thread=single icount='' cgroup=v2 append='' limit=300 log='' shell=''
+extra=() command=()
+while (($# > 0)); do
+	case $1 in
+	--icount | --shell)
+		declare "${1#--}=1"
+		shift
+		;;
+	--)
+		shift
+		command=("$@")
+		break
+		;;
+	--build | --extra | --smp | --mem | --thread | --cgroup | --append | --timeout | --log)
+		(($# > 1)) || usage
+		case $1 in
+		--extra) extra+=("$2") ;;
+		--timeout) limit=$2 ;;
+		*) declare "${1#--}=$2" ;;
+		esac
+		shift 2
+		;;
+	*) usage ;;
+	esac
+done
+((${#command[@]} > 0)) || [[ -n $shell ]] || usage
+log=${log:-$build/console.log}
+
+kernel_get "$name"
+initramfs_base
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# What is tested, and the command as a script.
+root=$work/root
+mkdir -p "$root"/vm/{bin,modules,suite,extra}
+for what in "$build/programs:bin" "$build/modules:modules" "$VM_DIR/suite:suite"; do
+	[[ ! -d ${what%:*} ]] || cp -a "${what%:*}/." "$root/vm/${what##*:}"
+done
+((${#extra[@]} == 0)) || cp -a "${extra[@]}" "$root/vm/extra"
+if ((${#command[@]} > 0)); then
+	printf '%s\n' "${command[*]@Q}" >"$root/vm/command"
+fi
+[[ -z $shell ]] || cat >"$root/vm/message" <<-'EOF'
+	Modules: /vm/modules, programs: /vm/bin, suite: /vm/suite. exit, or Ctrl-A x, ends it.
+EOF
+pack_cpio "$root" "$work/cpio"
+cat "$BASE_CPIO" "$work/cpio" >"$work/initrd"
+
+accel=tcg,thread=$thread
+if [[ -n $icount ]]; then
+	smp=1 accel=tcg,thread=single
+fi
+case $K_ARCH in
+amd64)
+	qemu=(qemu-system-x86_64 -M q35 -cpu max)
+	console=ttyS0
+	;;
+arm64)
+	qemu=(qemu-system-aarch64 -M "virt,gic-version=3" -cpu "max,pauth-impdef=on")
+	console=ttyAMA0
+	;;
+esac
+qemu+=(-accel "$accel" -smp "$smp" -m "$mem" -display none -nodefaults -no-user-config -no-reboot
+	-kernel "$K_DIR/boot" -initrd "$work/initrd"
+	-append "console=$console panic=-1 loglevel=5 vm.cgroup=$cgroup vm.shell=$shell $append")
+[[ -z $icount ]] || qemu+=(-icount "shift=0,sleep=off")
+
+if [[ -n $shell ]]; then
+	rm -rf "${work:?}/root" "$work/cpio"
+	"${qemu[@]}" -serial mon:stdio
+	exit
+fi
+
+mkdir -p "$(dirname "$log")"
+: >"$work/out"
+: >"$work/status"
+qemu+=(-serial "file:$log" -device virtio-serial-pci
+	-chardev "file,id=out,path=/dev/stdout,append=on"
+	-device "virtserialport,chardev=out,name=out,nr=1"
+	-chardev "file,id=status,path=$work/status"
+	-device "virtserialport,chardev=status,name=status,nr=2")
+# QEMU opens /dev/stdout, which works with a pipe and not with a socket. (As a stdio device it would
+# close the port at the end of stdin.)
+set +e
+timeout -k 5 "$limit" "${qemu[@]}" </dev/null | cat
+rc=${PIPESTATUS[0]}
+set -e
+# ash's time stamps and QEMU's firmware leave carriage returns.
+sed -i 's/\r//g' "$log"
+
+status=$(<"$work/status")
+if [[ -z $status ]]; then
+	if ((rc == 124 || rc == 137)); then
+		say "$name: not finished after $limit s; the end of $log:"
+	else
+		say "$name: stopped before the command ended (QEMU's status $rc); the end of $log:"
+	fi
+	tail -n 60 "$log" >&2
+	exit 99
+fi
+klog_check "$log" || exit 99
+exit "$status"
