@@ -48,7 +48,7 @@ static const struct member identity_strs[] = {
 
 static const char *const role_names[] = { "holder", "target", "borrower" };
 
-const char *gs_role_name(enum gs_role role)
+const char *gs_role_name(enum gs_record_role role)
 {
 	return role_names[role];
 }
@@ -336,7 +336,7 @@ static int get_ids(const struct reader *rd, const char *key, struct gs_strv *ret
 	return 0;
 }
 
-static int get_role(const struct reader *rd, enum gs_role *ret)
+static int get_role(const struct reader *rd, enum gs_record_role *ret)
 {
 	struct js v;
 	int r = get(rd, "role", true, &v);
@@ -345,7 +345,7 @@ static int get_role(const struct reader *rd, enum gs_role *ret)
 		return r;
 	for (size_t i = 0; i < GS_ARRAY_SIZE(role_names); i++) {
 		if (js_string_is(v, role_names[i])) {
-			*ret = (enum gs_role)i;
+			*ret = (enum gs_record_role)i;
 			return 0;
 		}
 	}

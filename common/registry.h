@@ -15,7 +15,7 @@
 /* What is larger than this is no record of ours. */
 #define GS_RECORD_MAX (4 * 1024 * 1024)
 
-enum gs_role { GS_ROLE_HOLDER, GS_ROLE_TARGET, GS_ROLE_BORROWER };
+enum gs_record_role { GS_ROLE_HOLDER, GS_ROLE_TARGET, GS_ROLE_BORROWER };
 
 /* What the runtime knew at create. Strings are its own; NULL where it does not apply. */
 struct gs_record {
@@ -23,7 +23,7 @@ struct gs_record {
 	struct gs_identity identity;
 	char *sandbox_id, *pod_uid;
 	char *annotations; /* JSON object text: ours only */
-	enum gs_role role;
+	enum gs_record_role role;
 	char *next; /* path of the next runtime */
 	char *root; /* its --root: ids are unique only in there */
 	char *cgroups_path; /* the spec's linux.cgroupsPath */
@@ -117,6 +117,6 @@ int gs_registry_each_named(const char *run_dir, const struct gs_identity *name,
 int gs_registry_ids(const char *run_dir, struct gs_strv *ret, struct gs_err *err);
 
 /* "holder", "target", "borrower". */
-const char *gs_role_name(enum gs_role role);
+const char *gs_role_name(enum gs_record_role role);
 
 #endif

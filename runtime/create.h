@@ -39,7 +39,7 @@ struct create {
 	struct rewrite rw;
 	struct granted_list granted; /* the sources' devices */
 	bool fenced; /* the target may have nothing else */
-	enum gs_role role;
+	enum gs_record_role role;
 	bool recorded; /* it holds or receives devices: the registry gets a record */
 	char *text; /* the new config.json; NULL: it stays as it is */
 	size_t len;
