@@ -71,6 +71,8 @@ PIE := -pie
 
 JANSSON_LIBS ?= -ljansson
 CMOCKA_LIBS ?= -lcmocka
+# Only what speaks to the kernel module takes it: neither the runtime nor the hook.
+MNL_LIBS ?= -lmnl
 
 # ---- What is built from what.
 PROGRAMS := $(addprefix $(B)/,gpushare-runtime gpushare-hook gpushare-spec gpusharectl)
@@ -91,8 +93,11 @@ $(B)/gpusharectl: $(call objs,ctl/main.c) $(B)/libgsctl.a $(B)/libgpushare.a
 $(B)/gpushare-runtime $(B)/gpushare-hook: MODE = $(or $(STATIC),$(PIE))
 MODE = $(PIE)
 
+$(B)/gpusharectl: LIBS = $(JANSSON_LIBS) $(MNL_LIBS)
+LIBS = $(JANSSON_LIBS)
+
 $(PROGRAMS):
-	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) $(MODE) -o $@ $^ $(JANSSON_LIBS)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) $(MODE) -o $@ $^ $(LIBS)
 
 $(B)/libgpushare.a: $(COMMON_OBJS)
 $(B)/libgsruntime.a: $(RUNTIME_OBJS)

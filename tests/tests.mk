@@ -16,7 +16,7 @@ $(call objs,$(wildcard tests/unit/*.c)): private GS_CFLAGS += -Wno-unused-parame
 $(UNIT_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(UNIT_OBJS) $(OUR_LIBS)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) $(PIE) $(LDFLAGS_$*) -o $@ $^ \
-		$(JANSSON_LIBS) $(CMOCKA_LIBS)
+		$(JANSSON_LIBS) $(MNL_LIBS) $(CMOCKA_LIBS)
 
 # ---- Small programs that tests run, inside containers too, so static: tests/programs/x.c becomes
 # build/programs/x (the same for every build: they are not what is tested).
