@@ -2,6 +2,7 @@
 /* Opening and closing, and the functions of the cards' nodes and of those beside them. */
 #include <linux/compat.h>
 #include <linux/module.h>
+#include <linux/mount.h>
 #include <linux/poll.h>
 #include <linux/pseudo_fs.h>
 #include <linux/sched.h>
