@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Telling user space, and killing. */
+#include <linux/math64.h>
+#include <linux/sched/signal.h>
+
+#include "event.h"
+#include "netlink.h"
+#include "watch.h"
+
+#define QUEUE 256 /* events; a power of two */
+
+struct gs_totals gs_totals;
+u64 gs_event_seq;
+
+static struct gs_notice queue[QUEUE];
+static unsigned int queue_head, queue_tail; /* under gs_lock: filled at head, sent from tail */
+static struct gs_notice overflow;
+
+/* One work item, so that it never runs twice at once: events keep their order. */
+static void act(struct work_struct *work);
+static DECLARE_DELAYED_WORK(act_work, act);
+
+struct gs_notice *gs_event_new(enum gs_event event)
+{
+	struct gs_notice *notice = &overflow;
+
+	lockdep_assert_held(&gs_lock);
+	if (queue_head - queue_tail < QUEUE)
+		notice = &queue[queue_head++ % QUEUE];
+	else
+		gs_totals.events_lost++;
+	memset(notice, 0, sizeof(*notice));
+	notice->event = event;
+	notice->seq = ++gs_event_seq;
+	notice->time = gs_clock();
+	return notice;
+}
+
+void gs_notice_caller(struct gs_notice *notice, const struct gs_watch *watch,
+		      const struct gs_call *call)
+{
+	struct pid_namespace *ns = task_active_pid_ns(current);
+
+	strscpy(notice->watch, watch->name, sizeof(notice->watch));
+	notice->by_call = true;
+	notice->pid = task_tgid_nr(current);
+	notice->start_time =
+		div_u64(current->group_leader->start_boottime, NSEC_PER_SEC / USER_HZ);
+	notice->pidns = ns ? ns->ns.inum : 0;
+	notice->dev = call->inode->i_rdev;
+	notice->kind = call->kind;
+}
+
+/* Is the task one of the watched cgroup's? */
+static bool in_cgroup(struct task_struct *task, const struct gs_watch *watch)
+{
+	struct css_set *css = rcu_dereference_raw(task->cgroups);
+	struct cgroup *cgrp = css->dfl_cgrp;
+
+#if GS_CGROUP_V1
+	if (watch->by == GS_BY_CGROUP_V1)
+		cgrp = rcu_dereference_raw(css->subsys[devices_cgrp_id])->cgroup;
+#endif
+	for (; cgrp; cgrp = cgroup_parent(cgrp))
+		if (cgroup_id(cgrp) == watch->key)
+			return true;
+	return false;
+}
+
+/*
+ * Kills what is in a watch. A PID namespace dies with its first process. In a cgroup a process may
+ * fork while we go through the list, so we come again until nobody is left.
+ * Returns whether somebody was there.
+ */
+static bool kill_watch(const struct gs_watch *watch)
+{
+	struct task_struct *task;
+	bool any = false;
+
+	if (watch->by == GS_BY_PIDNS) {
+		kill_pid(watch->init, SIGKILL, 1);
+		return false;
+	}
+	rcu_read_lock();
+	for_each_process(task) {
+		if (!in_cgroup(task, watch) || (task->flags & PF_EXITING))
+			continue;
+		send_sig(SIGKILL, task, 1);
+		any = true;
+	}
+	rcu_read_unlock();
+	return any;
+}
+
+/* One watch that is to be killed, with a reference; NULL if there is none. */
+static struct gs_watch *next_to_kill(void)
+{
+	struct gs_watch *watch;
+
+	list_for_each_entry(watch, &gs_watches, link) {
+		if (!watch->kill)
+			continue;
+		watch->kill = false;
+		kref_get(&watch->ref);
+		return watch;
+	}
+	return NULL;
+}
+
+static void kill_all(void)
+{
+	bool again = false, there;
+	struct gs_watch *watch;
+
+	spin_lock(&gs_lock);
+	while ((watch = next_to_kill())) {
+		spin_unlock(&gs_lock);
+		there = kill_watch(watch);
+		spin_lock(&gs_lock);
+		if (!watch->killed)
+			gs_totals.kills++;
+		watch->killed = true;
+		if (there)
+			watch->again = true;
+		spin_unlock(&gs_lock);
+		gs_watch_put(watch);
+		spin_lock(&gs_lock);
+	}
+	list_for_each_entry(watch, &gs_watches, link) {
+		if (watch->again) {
+			watch->again = false;
+			watch->kill = true;
+			again = true;
+		}
+	}
+	if (again && !gs_going)
+		queue_delayed_work(gs_wq, &act_work, msecs_to_jiffies(20));
+	spin_unlock(&gs_lock);
+}
+
+static void act(struct work_struct *work)
+{
+	static struct gs_notice notice; /* too large for the stack */
+	bool some;
+
+	kill_all();
+	for (;;) {
+		spin_lock(&gs_lock);
+		some = queue_tail != queue_head;
+		if (some)
+			notice = queue[queue_tail++ % QUEUE];
+		spin_unlock(&gs_lock);
+		if (!some)
+			break;
+		if (gs_netlink_send(&notice)) {
+			spin_lock(&gs_lock);
+			gs_totals.events_lost++;
+			spin_unlock(&gs_lock);
+		}
+	}
+}
+
+void gs_act(void)
+{
+	mod_delayed_work(gs_wq, &act_work, 0);
+}
+
+void gs_act_exit(void)
+{
+	flush_delayed_work(&act_work);
+}

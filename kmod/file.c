@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Borrowers' open files. */
+#include <linux/hash.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+
+#include "event.h"
+#include "file.h"
+#include "holding.h"
+#include "watch.h"
+
+struct hlist_head gs_file_hash[1 << GS_FILE_BITS];
+unsigned int gs_n_files;
+
+int gs_file_opening(struct file *file, struct gs_watch *watch)
+{
+	struct gs_file *entry;
+	struct gs_link *link;
+
+	entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+	if (!entry) {
+		gs_watch_put(watch);
+		return -ENOMEM;
+	}
+	entry->file = file;
+	entry->watch = watch;
+
+	spin_lock(&gs_lock);
+	if (watch->revoked) {
+		gs_totals.refused++;
+		spin_unlock(&gs_lock);
+		kfree(entry);
+		gs_watch_put(watch);
+		return -EIO;
+	}
+	watch->files++;
+	list_for_each_entry(link, &watch->links, of_watch)
+		link->holding->files++;
+	WRITE_ONCE(gs_n_files, gs_n_files + 1);
+	hlist_add_head_rcu(&entry->hash, &gs_file_hash[hash_long((unsigned long)file, GS_FILE_BITS)]);
+	spin_unlock(&gs_lock);
+	return 0;
+}
+
+void gs_file_closed(struct file *file)
+{
+	struct gs_file *entry;
+	struct gs_link *link;
+
+	spin_lock(&gs_lock);
+	entry = gs_file_lookup(file);
+	if (entry) {
+		hlist_del_rcu(&entry->hash);
+		WRITE_ONCE(gs_n_files, gs_n_files - 1);
+		entry->watch->files--;
+		list_for_each_entry(link, &entry->watch->links, of_watch)
+			if (!--link->holding->files)
+				gs_holding_drained(link->holding);
+	}
+	spin_unlock(&gs_lock);
+	if (entry) {
+		gs_watch_put(entry->watch);
+		kfree_rcu(entry, rcu);
+	}
+}
+
+void gs_file_exit(void)
+{
+	struct hlist_node *next;
+	struct gs_file *entry;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(gs_file_hash); i++) {
+		hlist_for_each_entry_safe(entry, next, &gs_file_hash[i], hash) {
+			hlist_del(&entry->hash);
+			gs_watch_put(entry->watch);
+			kfree(entry);
+		}
+	}
+	gs_n_files = 0;
+}

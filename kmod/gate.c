@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What becomes of a redirected call: it passes, is refused, or waits. */
+#include <linux/compat.h>
+#include <linux/major.h>
+#include <linux/sched/signal.h>
+#include <asm/syscall.h>
+#include <asm/unistd.h>
+
+#include "event.h"
+#include "file.h"
+#include "gate.h"
+#include "holding.h"
+#include "watch.h"
+
+/* i386's numbers, and arm's, which are the same but for openat. */
+#define COMPAT_OPEN 5
+#define COMPAT_CREAT 8
+#define COMPAT_IOCTL 54
+#ifdef CONFIG_X86_64
+#define COMPAT_OPENAT 295
+#else
+#define COMPAT_OPENAT 322
+#endif
+#define COMPAT_OPENAT2 437
+
+static bool is_open(int nr, bool compat)
+{
+	if (compat)
+		return nr == COMPAT_OPEN || nr == COMPAT_CREAT || nr == COMPAT_OPENAT ||
+		       nr == COMPAT_OPENAT2;
+#ifdef __NR_open
+	if (nr == __NR_open || nr == __NR_creat)
+		return true;
+#endif
+	return nr == __NR_openat || nr == __NR_openat2;
+}
+
+/*
+ * Will the system call be made anew if the driver's function returns -ERESTARTNOINTR? Only a caller
+ * who came straight from open(2) or ioctl(2). io_uring turns that value into an error: its workers
+ * are known by their flag; when it opens a file in the caller's own context, first or in task work
+ * at the end of any system call, it sets O_NONBLOCK. An open(2) that has that flag itself is not
+ * told from it, and is treated as the rest: it waits killably, and goes on from there.
+ */
+static bool can_restart(const struct gs_call *call)
+{
+	bool compat = in_compat_syscall();
+	int nr;
+
+	if (current->flags & (PF_KTHREAD | PF_IO_WORKER))
+		return false;
+	nr = syscall_get_nr(current, current_pt_regs());
+	switch (call->kind) {
+	case GS_OPEN:
+		return is_open(nr, compat) && !(call->file->f_flags & O_NONBLOCK);
+	case GS_IOCTL:
+	case GS_COMPAT_IOCTL:
+		return nr == (compat ? COMPAT_IOCTL : __NR_ioctl);
+	default:
+		return false;
+	}
+}
+
+/*
+ * May the caller wait here? mmap is called with the mmap lock held, an open of a misc device with
+ * the lock of all misc devices: whoever waits there holds up others.
+ */
+static bool can_hold(const struct gs_call *call)
+{
+	if (call->kind == GS_MMAP)
+		return false;
+	return call->kind != GS_OPEN || imajor(call->inode) != MISC_MAJOR;
+}
+
+/* What a walk over the caller's watches found. */
+struct verdict {
+	struct gs_call *call;
+	unsigned int roles; /* 1 << enum gs_role */
+	struct gs_watch *borrower;
+	bool revoked;
+	struct gs_holding *wait; /* one that returns */
+	bool redirected; /* still, after the touch was told */
+};
+
+static void visit_roles(struct gs_watch *watch, void *arg)
+{
+	struct verdict *verdict = arg;
+
+	verdict->roles |= 1u << watch->role;
+	if (watch->role != GS_BORROWER)
+		return;
+	if (!verdict->borrower)
+		verdict->borrower = watch;
+	if (watch->revoked)
+		verdict->revoked = true;
+}
+
+static void visit_touch(struct gs_watch *watch, void *arg)
+{
+	struct verdict *verdict = arg;
+	struct gs_holding *holding;
+	struct gs_link *link;
+
+	if (watch->role != GS_MEMBER)
+		return;
+	list_for_each_entry(link, &watch->links, of_watch) {
+		holding = link->holding;
+		gs_holding_on(holding, GS_ON_TOUCH, watch, verdict->call);
+		if (holding->state == GS_RETURNING && !verdict->wait)
+			verdict->wait = holding;
+	}
+	if (watch->redirect & GS_KIND_BIT(verdict->call->kind))
+		verdict->redirected = true;
+}
+
+/* A file of a revoked borrower stays refused in whatever hands it is. gs_lock held. */
+static bool is_stolen(const struct gs_call *call, const struct verdict *verdict)
+{
+	struct gs_notice *notice;
+	struct gs_file *entry;
+
+	if (!gs_n_files || call->kind == GS_OPEN)
+		return false;
+	entry = gs_file_lookup(call->file);
+	if (!entry || !entry->watch->revoked)
+		return false;
+	if (entry->watch != verdict->borrower && !entry->stolen) {
+		entry->stolen = true;
+		notice = gs_event_new(GS_EV_STOLEN);
+		gs_notice_caller(notice, entry->watch, call);
+		gs_act();
+	}
+	return true;
+}
+
+/* Decides under gs_lock. Returns -EIO or 0; see struct verdict for the rest. */
+static long judge(struct verdict *verdict)
+{
+	gs_walk_current(visit_roles, verdict);
+	if (verdict->revoked || is_stolen(verdict->call, verdict)) {
+		gs_totals.refused++;
+		return -EIO;
+	}
+	if (verdict->borrower || (verdict->roles & (1u << GS_EXEMPT)))
+		return 0;
+	gs_walk_current(visit_touch, verdict);
+	return 0;
+}
+
+static bool still_held(const struct gs_holding *holding, unsigned int round)
+{
+	return READ_ONCE(holding->state) == GS_RETURNING && READ_ONCE(holding->round) == round &&
+	       !READ_ONCE(gs_going);
+}
+
+/*
+ * Waits until the return is over. Interruptibly where the call can be made anew: then freezers,
+ * debuggers, SIGSTOP and handlers are served, and the call is held again after that. Else killably.
+ * The holding's clock ends the wait at hold_max; should the work queue be stuck, our own does.
+ */
+static long wait_for(struct gs_holding *holding, unsigned int round, bool restart, long timeout)
+{
+	unsigned int state = restart ? TASK_INTERRUPTIBLE : GS_TASK_KILLABLE;
+	DEFINE_WAIT(wait);
+	long ret = 0;
+
+	if (!restart)
+		gs_freezer_ignore(true);
+	for (;;) {
+		prepare_to_wait(&holding->wait, &wait, state);
+		if (!still_held(holding, round))
+			break;
+		if (signal_pending_state(state, current)) {
+			ret = restart ? -ERESTARTNOINTR : -EINTR;
+			break;
+		}
+		timeout = schedule_timeout(timeout);
+		if (!timeout)
+			break;
+	}
+	finish_wait(&holding->wait, &wait);
+	if (!restart)
+		gs_freezer_ignore(false);
+	return ret;
+}
+
+/* gs_lock held; gives it up. */
+static long hold(struct gs_holding *holding, bool restart)
+{
+	unsigned int round = holding->round;
+	long timeout, ret;
+
+	timeout = max_t(long, holding->return_until - jiffies, 0) + HZ;
+	kref_get(&holding->ref);
+	gs_totals.held++;
+	holding->held++;
+	if (!holding->held_round++)
+		holding->held_since = jiffies;
+	spin_unlock(&gs_lock);
+
+	ret = wait_for(holding, round, restart, timeout);
+
+	spin_lock(&gs_lock);
+	holding->held--;
+	if (!ret && still_held(holding, round) && time_after_eq(jiffies, holding->return_until))
+		gs_holding_on(holding, GS_ON_HOLD_MAX, NULL, NULL);
+	spin_unlock(&gs_lock);
+	gs_holding_put(holding);
+	return ret;
+}
+
+long gs_gate_enter(struct gs_call *call)
+{
+	bool restart = can_restart(call);
+	bool may_hold = can_hold(call);
+	struct verdict verdict;
+	long ret;
+
+	for (;;) {
+		verdict = (struct verdict){ .call = call };
+		spin_lock(&gs_lock);
+		ret = judge(&verdict);
+		if (ret || !verdict.wait || !may_hold || gs_going)
+			break;
+		ret = hold(verdict.wait, restart);
+		if (ret)
+			return ret;
+	}
+	if (!ret && verdict.borrower && call->kind == GS_OPEN)
+		call->borrower = verdict.borrower;
+	if (call->borrower)
+		kref_get(&call->borrower->ref);
+	spin_unlock(&gs_lock);
+	if (ret)
+		return ret;
+	if (call->borrower) {
+		ret = gs_file_opening(call->file, call->borrower);
+		if (ret)
+			call->borrower = NULL;
+		return ret;
+	}
+	/*
+	 * A member's call is made anew by pretending a signal, now that nothing redirects it: so
+	 * that it sleeps in the driver, if it does, with nothing of ours on its stack, and unloading
+	 * need not wait for it.
+	 */
+	if (restart && !verdict.redirected && !verdict.borrower && !gs_going) {
+		set_tsk_thread_flag(current, TIF_SIGPENDING);
+		return -ERESTARTNOINTR;
+	}
+	return 0;
+}
+
+void gs_gate_leave(struct gs_call *call, bool failed)
+{
+	if (call->borrower && failed)
+		gs_file_closed(call->file);
+}

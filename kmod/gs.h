@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the parts of gpushare.ko share.
+ *
+ * Locks, in this order:
+ *   gs_config (mutex)	who is watched, hooked, lent: taken by netlink commands and by the module
+ *			notifier. Never taken by a caller of a driver.
+ *   gs_lock (spinlock)	states, links between watches and holdings, files of borrowers. Taken by
+ *			redirected calls only: never in the ftrace callback, and never held across
+ *			anybody else's code.
+ * The callback (hook.c) runs with preemption off and reads the hash tables of watches and nodes and
+ * each watch's @redirect without a lock; what it may still look at is freed after
+ * synchronize_rcu(), which waits for regions with preemption off on every supported kernel.
+ */
+#ifndef GS_KMOD_GS_H
+#define GS_KMOD_GS_H
+
+#include <linux/device.h>
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/pid_namespace.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "compat.h"
+#include "state.h"
+
+struct gs_fn;
+
+#define GS_KIND_BIT(kind) (1u << (kind))
+#define GS_ALL_CALLS                                                                               \
+	(GS_KIND_BIT(GS_OPEN) | GS_KIND_BIT(GS_IOCTL) | GS_KIND_BIT(GS_COMPAT_IOCTL) |             \
+	 GS_KIND_BIT(GS_MMAP))
+
+/* Bounds on what root may make us keep. */
+#define GS_HOLDINGS_MAX 4096
+#define GS_WATCHES_MAX 8192
+
+/**
+ * struct gs_counts - what one processor saw of one watch; written by that processor alone
+ * @last: jiffies of the last touch, 0 for none yet
+ * @touches: by gs_node.index
+ */
+struct gs_counts {
+	unsigned long last;
+	u64 touches[GS_NODES_MAX];
+};
+
+/**
+ * struct gs_node - a device node whose functions are hooked
+ * @index: its place in gs_counts.touches; the same device number gets the same again
+ * @fns: by enum gs_kind; NULL where the driver has none, or a generic one that needs no hook
+ */
+struct gs_node {
+	struct hlist_node hash;
+	struct list_head link;
+	u32 id;
+	dev_t dev;
+	unsigned int index;
+	unsigned int n_passive;
+	u32 passive[GS_PASSIVE_MAX];
+	struct gs_fn *fns[__GS_KIND_MAX];
+	char driver[GS_NAME_MAX + 1];
+	char module[MODULE_NAME_LEN];
+};
+
+/**
+ * struct gs_holding - the containers that use one reserved allocation, as one
+ *
+ * @link, @id, @name, @devs, @n_devs and the times change under gs_config, the rest under gs_lock.
+ *
+ * @checking: ACTIVE and silent; calls are redirected while the idle check waits for the callbacks
+ * @lent_ok: every node has the open and release functions that counting a borrower's files needs
+ * @seq: number of the event that told of IDLE, and then of the one that told of RETURNING
+ * @return_seq: number of the last return
+ * @round: counts returns, so that a waiter never mistakes a later one for its own
+ * @gone: touches of members that have left
+ * @base: touches at the time of IDLE
+ * @active_since: jiffies
+ * @return_until: jiffies: return + hold_max
+ * @drained_at: jiffies: since when the borrowers have no open file
+ * @files: open files of its borrowers
+ * @held: callers that wait now
+ * @held_round: callers that waited in this round, held_since its first (jiffies)
+ */
+struct gs_holding {
+	struct list_head link;
+	struct kref ref;
+	u32 id;
+	char name[GS_NAME_MAX + 1];
+	unsigned int n_devs;
+	dev_t devs[GS_NODES_MAX];
+	u32 lend_after_ms;
+	u32 hold_max_ms;
+	u32 settle_ms;
+
+	enum gs_state state;
+	bool checking;
+	bool dead;
+	u64 since;
+	u64 seq;
+	u64 return_seq;
+	unsigned int round;
+	u64 gone;
+	u64 base;
+	unsigned long active_since;
+	unsigned long return_until;
+	unsigned long drained_at;
+	unsigned int files;
+	unsigned int held;
+	unsigned int held_round;
+	unsigned long held_since;
+	struct list_head links; /* gs_link.of_holding */
+	wait_queue_head_t wait;
+	struct delayed_work tick;
+};
+
+/**
+ * struct gs_watch - one container
+ * @key: its PID namespace, or the id of its cgroup
+ * @redirect: bits by enum gs_kind: calls that the callback must not let pass by itself
+ * @init: the namespace's first process
+ * @kill: to be killed by the actor; @killed: SIGKILL was sent
+ */
+struct gs_watch {
+	struct hlist_node hash;
+	unsigned long key;
+	unsigned int redirect;
+	u8 role;
+	u8 by; /* enum gs_by */
+	bool revoked;
+	bool kill_on_return;
+	bool kill;
+	bool killed;
+	bool again; /* somebody was there: kill once more */
+	struct gs_counts __percpu *counts;
+
+	struct list_head link;
+	struct kref ref;
+	u32 id;
+	char name[GS_NAME_MAX + 1];
+	struct pid_namespace *ns;
+	struct pid *init;
+	u32 pid;
+	unsigned int n_links;
+	unsigned int files;
+	struct list_head links; /* gs_link.of_watch */
+};
+
+enum gs_by {
+	GS_BY_PIDNS,
+	GS_BY_CGROUP,
+	GS_BY_CGROUP_V1,
+	__GS_BY_COUNT,
+};
+
+/* A member of a holding, or a borrower from it. */
+struct gs_link {
+	struct gs_watch *watch;
+	struct gs_holding *holding;
+	struct list_head of_watch;
+	struct list_head of_holding;
+};
+
+/**
+ * struct gs_call - a redirected call of a driver's function
+ * @borrower: set by gs_gate_enter() for a borrower, which owns the reference until gs_gate_leave()
+ */
+struct gs_call {
+	enum gs_kind kind;
+	struct inode *inode;
+	struct file *file;
+	struct gs_watch *borrower;
+};
+
+extern struct mutex gs_config;
+extern spinlock_t gs_lock;
+extern bool gs_going;
+extern struct workqueue_struct *gs_wq;
+
+/** gs_features() - GS_F_* bits of this kernel (main.c). Context: any. */
+u32 gs_features(void);
+
+/* main.c: parameters */
+extern unsigned int gs_lend_after_ms;
+extern unsigned int gs_hold_max_ms;
+extern unsigned int gs_settle_ms;
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Hooking a driver's functions by ftrace, and counting who calls them. */
+#ifndef GS_KMOD_HOOK_H
+#define GS_KMOD_HOOK_H
+
+#include "gs.h"
+
+struct netlink_ext_ack;
+
+/**
+ * struct gs_fn - a function of a driver that is hooked, or has been
+ * @addr: its entry; 0 for a free slot
+ * @wrapper: what a redirected call runs instead
+ * @users: nodes that it serves
+ * @inside: callers in @wrapper; the slot is not used again before they are gone
+ */
+struct gs_fn {
+	struct ftrace_ops ops;
+	unsigned long addr;
+	unsigned long wrapper;
+	enum gs_kind kind;
+	unsigned int users;
+	atomic_t inside;
+};
+
+/**
+ * gs_hook_get() - hook a function, or count one more user of it
+ * @addr: its entry, out of a file_operations
+ * @kind: which of them
+ * @ret_fn: gets the hook
+ *
+ * Context: process, gs_config held.
+ * Return: 0; -EBUSY another tracer redirects it; -EOPNOTSUPP ftrace knows no function there;
+ * -ENODEV ftrace is switched off; -ENOSPC.
+ */
+int gs_hook_get(unsigned long addr, enum gs_kind kind, struct gs_fn **ret_fn,
+		struct netlink_ext_ack *extack);
+
+/**
+ * gs_hook_put() - one user less; the last one takes the hook away
+ *
+ * Context: process, gs_config held; waits for a grace period.
+ */
+void gs_hook_put(struct gs_fn *fn);
+
+/** gs_hook_serves() - is the function at @addr hooked by @fn, still? Context: gs_config held. */
+bool gs_hook_alive(const struct gs_fn *fn);
+
+/**
+ * gs_hooks_work() - does ftrace still call us?
+ *
+ * It stops for good, without telling, when it finds code that it does not expect. So a function of
+ * our own is hooked in the same way, and is called here.
+ * Context: process, gs_config held.
+ */
+bool gs_hooks_work(void);
+
+/** gs_hook_features() - GS_F_* bits that hooking has here. */
+u32 gs_hook_features(void);
+
+/** gs_hook_init() - Return: 0, or why ftrace can't be used. Context: process. */
+int gs_hook_init(void);
+
+/**
+ * gs_hook_exit() - waits until nobody is in a wrapper
+ *
+ * All hooks are gone already. Context: process.
+ */
+void gs_hook_exit(void);
+
+#endif

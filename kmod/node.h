@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Device nodes whose driver's functions are hooked. */
+#ifndef GS_KMOD_NODE_H
+#define GS_KMOD_NODE_H
+
+#include <linux/hash.h>
+#include <linux/rculist.h>
+
+#include "gs.h"
+
+#define GS_NODE_BITS 6
+
+extern struct hlist_head gs_node_hash[1 << GS_NODE_BITS];
+extern struct list_head gs_nodes; /* by id; under gs_config */
+
+struct netlink_ext_ack;
+
+/**
+ * gs_node_add() - hook the functions of an open file of a device node
+ * @file: borrowed; no reference is kept
+ * @driver: the vendor's name for it, only shown
+ * @passive: ioctl numbers that are no touch
+ * @ret_node: gets the node, borrowed
+ *
+ * Context: process, gs_config held; waits for a grace period.
+ * Return: 0; -ENOTTY no character device with an ioctl function; -EOPNOTSUPP a function can't be
+ * hooked; -EBUSY another tracer redirects one, or the node's functions changed while it is lent;
+ * -ENOSPC too many nodes or functions; -ENODEV ftrace is off.
+ */
+int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsigned int n_passive,
+		struct gs_node **ret_node, struct netlink_ext_ack *extack);
+
+/**
+ * gs_node_del() - take the hooks of a node away
+ * @cause: reported in the event
+ *
+ * Context: process, gs_config held; waits for a grace period.
+ */
+void gs_node_del(struct gs_node *node, enum gs_cause cause);
+
+/** gs_node_find() - by device number. Context: gs_config held. Return: borrowed, or NULL. */
+struct gs_node *gs_node_find(dev_t dev);
+
+/** gs_node_module_going() - a module is unloaded, or its init failed. Context: gs_config held. */
+void gs_node_module_going(const struct module *mod);
+
+/** gs_node_indices() - how many indices of gs_counts.touches are in use. Context: any. */
+unsigned int gs_node_indices(void);
+
+/** gs_node_index_dev() - the device number that an index stands for. Context: any. */
+dev_t gs_node_index_dev(unsigned int index);
+
+/** gs_nodes_lost() - all of them, for ftrace has stopped. Context: gs_config held. */
+void gs_nodes_lost(void);
+
+/** gs_node_exit() - all of them, at unload. Context: process. */
+void gs_node_exit(void);
+
+static __always_inline struct gs_node *gs_node_lookup(dev_t dev)
+{
+	struct gs_node *node;
+
+	hlist_for_each_entry_rcu_notrace(node, &gs_node_hash[hash_32(dev, GS_NODE_BITS)], hash)
+		if (node->dev == dev)
+			return node;
+	return NULL;
+}
+
+#endif
