@@ -23,9 +23,9 @@
 #define GS_MCGRP_EVENTS "events"
 
 #define GS_NAME_MAX 127 /* bytes of a holding's, watch's or driver's name, without the final 0 */
-#define GS_NODES_MAX 64 /* device nodes hooked at once */
+#define GS_NODES_MAX 64 /* device nodes hooked at once, and nodes of one holding */
 #define GS_PASSIVE_MAX 32 /* passive ioctl numbers of a node */
-#define GS_LINKS_MAX 64 /* holdings of one watch, nodes of one holding */
+#define GS_LINKS_MAX 16 /* holdings of one watch */
 
 /**
  * enum gs_cmd - requests, and the messages that dumps and events are made of

@@ -27,6 +27,7 @@ module_dirs=(kmod tests/fakegpu tests/vm/modules)
 copy_sources() {
 	local dir file
 	mkdir -p "$out/src"
+	cp -p "$VM_TOP/VERSION" "$out/src"
 	for dir in include "${module_dirs[@]}"; do
 		[[ -d $VM_TOP/$dir ]] || continue
 		mkdir -p "$out/src/$dir"
