@@ -26,6 +26,7 @@ set -euo pipefail
 source "$(dirname "$0")/lib/common.sh"
 source "$VM_DIR/lib/apt.sh"
 source "$VM_DIR/lib/kernel.sh"
+source "$VM_DIR/lib/user.sh"
 source "$VM_DIR/lib/initramfs.sh"
 source "$VM_DIR/lib/klog.sh"
 
@@ -80,6 +81,7 @@ for what in "$build/programs:bin" "$build/modules:modules" "$VM_DIR/suite:suite"
 	[[ ! -d ${what%:*} ]] || cp -a "${what%:*}/." "$root/vm/${what##*:}"
 done
 ((${#extra[@]} == 0)) || cp -a "${extra[@]}" "$root/vm/extra"
+cp "$K_DIR/release" "$root/vm"
 if ((${#command[@]} > 0)); then
 	printf '%s\n' "${command[*]@Q}" >"$root/vm/command"
 fi

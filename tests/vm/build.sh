@@ -11,6 +11,7 @@ set -euo pipefail
 source "$(dirname "$0")/lib/common.sh"
 source "$VM_DIR/lib/apt.sh"
 source "$VM_DIR/lib/kernel.sh"
+source "$VM_DIR/lib/user.sh"
 
 (($# == 2)) || {
 	echo "usage: build.sh KERNEL OUTDIR" >&2
@@ -27,7 +28,6 @@ module_dirs=(kmod tests/fakegpu tests/vm/modules)
 copy_sources() {
 	local dir file
 	mkdir -p "$out/src"
-	cp -p "$VM_TOP/VERSION" "$out/src"
 	for dir in include "${module_dirs[@]}"; do
 		[[ -d $VM_TOP/$dir ]] || continue
 		mkdir -p "$out/src/$dir"
@@ -59,3 +59,6 @@ build_modules() {
 }
 
 build_modules
+user_build "$K_ARCH"
+mkdir -p "$out/programs"
+cp -u "$USER_PROGRAMS"/* "$out/programs"

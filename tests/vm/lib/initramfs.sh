@@ -50,7 +50,8 @@ initramfs_make_base() {
 
 # get_busybox ARCH FILE
 get_busybox() {
-	cp "$(command -v busybox)" "$2"
+	user_sysroot "$1"
+	cp "$USER_SYSROOT/bin/busybox" "$2"
 }
 
 # pack_cpio FOLDER FILE
