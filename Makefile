@@ -125,6 +125,20 @@ say = $(if $(V),,@echo "  $(1)	$@"; )
 
 include tests/tests.mk
 
+# ---- The kernel module, for the running kernel or the one whose build folder is given. Built in a
+# copy, so that one checkout serves several kernels.
+KDIR ?= /lib/modules/$(shell uname -r)/build
+KMOD_OUT ?= build/kmod
+
+kmod: ## KDIR=/lib/modules/.../build: gpushare.ko, into build/kmod/
+	@[ -e "$(KDIR)/Makefile" ] || { \
+		echo "kmod: no kernel headers in $(KDIR); KDIR= names others" >&2; exit 2; }
+	@mkdir -p $(KMOD_OUT)/src
+	@cp -pr VERSION include kmod $(KMOD_OUT)/src
+	$(MAKE) -C $(KDIR) M=$(abspath $(KMOD_OUT))/src/kmod $(if $(WERROR),KCFLAGS=-Werror) modules
+	@cp -p $(KMOD_OUT)/src/kmod/gpushare.ko $(KMOD_OUT)/gpushare.ko
+	@echo "$(KMOD_OUT)/gpushare.ko"
+
 # ---- Installing.
 VENDORS = $(wildcard vendors/*.json)
 MANPAGES = $(wildcard docs/man/*.[158])
@@ -143,6 +157,17 @@ install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manua
 	ln -sf gpusharectl $(DESTDIR)$(BINDIR)/kubectl-gpushare
 	$(foreach m,$(MANPAGES),$(INSTALL) -D -m 0644 $(m) \
 		$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)) &&) :
+
+DKMS_TREE = $(DESTDIR)/usr/src/gpushare-$(VERSION)
+
+install-dkms: ## DESTDIR=: the module's sources for DKMS, in /usr/src [root]
+	$(INSTALL) -d $(DKMS_TREE)/include/uapi $(DKMS_TREE)/kmod/configure
+	$(INSTALL) -m 0644 VERSION $(DKMS_TREE)
+	$(INSTALL) -m 0644 include/uapi/gpushare.h $(DKMS_TREE)/include/uapi
+	$(INSTALL) -m 0644 kmod/Kbuild $(wildcard kmod/*.[ch]) $(DKMS_TREE)/kmod
+	$(INSTALL) -m 0644 $(wildcard kmod/configure/*.c) $(DKMS_TREE)/kmod/configure
+	$(INSTALL) -m 0755 kmod/configure/probe.sh $(DKMS_TREE)/kmod/configure
+	sed 's/@VERSION@/$(VERSION)/' packaging/dkms/dkms.conf.in >$(DKMS_TREE)/dkms.conf
 
 # Takes away what install put there, and nothing that an administrator wrote.
 uninstall: ## take those away again [root]
@@ -163,15 +188,14 @@ lint: ## formatting, static analysers, house rules
 	@LINT_CPPFLAGS=$(call quote,$(GS_CPPFLAGS)) tests/lint/lint.sh
 
 format: ## clang-format over every C file
-	find common include runtime ctl tests -name '*.[ch]' -not -path '*/cases/*' -print0 | \
+	find common include runtime ctl kmod tests -name '*.[ch]' -not -path '*/cases/*' -print0 | \
 		xargs -0 -r clang-format-14 -i
 
 clean: ## remove build/
 	rm -rf build
 
-kmod: ## KDIR=...: the kernel module (not built yet)
 deb: ## Debian packages (not built yet)
-kmod deb:
+deb:
 	@echo "$@: not built yet" >&2; exit 2
 
 help: ## this list
@@ -181,7 +205,7 @@ help: ## this list
 			printf '  %-14s %s\n' "$$name" "$$text"; done
 
 FORCE:
-.PHONY: all install uninstall deps lint format clean kmod deb help FORCE
+.PHONY: all install install-dkms uninstall deps lint format clean kmod deb help FORCE
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:

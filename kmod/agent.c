@@ -63,7 +63,7 @@ int gs_agent_beat(u32 port, struct netlink_ext_ack *extack)
 
 	spin_lock(&gs_lock);
 	if (agent_port && agent_port != port) {
-		NL_SET_ERR_MSG_MOD(extack, "another process is the agent");
+		gs_refuse(extack, "another process is the agent");
 		ret = -EBUSY;
 	} else {
 		WRITE_ONCE(last_beat, jiffies);

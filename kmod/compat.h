@@ -38,7 +38,7 @@ typedef struct pt_regs gs_regs;
  * Where ftrace keeps the arguments for every callback, redirecting needs no full register set, and
  * arm64 has none to give. Elsewhere SAVE_REGS must be asked for.
  */
-#if defined(GS_HAVE_FTRACE_REGS) && IS_ENABLED(CONFIG_DYNAMIC_FTRACE_WITH_ARGS) &&                  \
+#if defined(GS_HAVE_FTRACE_REGS) && IS_ENABLED(CONFIG_DYNAMIC_FTRACE_WITH_ARGS) && \
 	(defined(GS_HAVE_FTRACE_REGS_SET_IP) || defined(GS_HAVE_FTRACE_IP_SET))
 #define GS_NO_REGS 1
 #define GS_OPS_REGS 0
@@ -120,6 +120,10 @@ static inline void gs_freezer_ignore(bool ignore)
 }
 
 /* ---- Small things. */
+
+/* The reason of a refusal, for the sender of a command; and which attribute it is about. */
+#define gs_refuse(extack, msg) NL_SET_ERR_MSG_MOD(extack, msg)
+#define gs_refuse_attr(extack, attr, msg) NL_SET_ERR_MSG_ATTR(extack, attr, KBUILD_MODNAME ": " msg)
 
 /* Before io_uring's workers were threads of their process they were kernel threads. */
 #ifdef GS_HAVE_IO_THREAD

@@ -12,8 +12,7 @@ static u64 node_touches(const struct gs_node *node)
 	struct gs_watch *watch;
 	u64 sum = 0;
 
-	list_for_each_entry(watch, &gs_watches, link)
-		sum += gs_watch_node_sum(watch, node->index);
+	list_for_each_entry(watch, &gs_watches, link) sum += gs_watch_node_sum(watch, node->index);
 	return sum;
 }
 
@@ -40,8 +39,7 @@ int gs_put_node(struct sk_buff *skb, const struct gs_node *node, u32 port, u32 s
 		if (node->fns[kind])
 			funcs |= GS_KIND_BIT(kind);
 	if (nla_put_u32(skb, GS_A_DEV, gs_dev_encode(node->dev)) ||
-	    nla_put_string(skb, GS_A_DRIVER, node->driver) ||
-	    nla_put_u32(skb, GS_A_FUNCS, funcs) ||
+	    nla_put_string(skb, GS_A_DRIVER, node->driver) || nla_put_u32(skb, GS_A_FUNCS, funcs) ||
 	    (node->module[0] && nla_put_string(skb, GS_A_MODULE, node->module)) ||
 	    nla_put_u64_64bit(skb, GS_A_TOUCHES, node_touches(node), GS_A_PAD))
 		goto cancel;
@@ -61,8 +59,7 @@ static u64 instant(unsigned long at)
 	return gs_clock() - jiffies_to_nsecs(jiffies - at);
 }
 
-static int put_holding(struct sk_buff *skb, struct gs_holding *holding,
-		       struct netlink_callback *cb)
+static int put_holding(struct sk_buff *skb, struct gs_holding *holding, struct netlink_callback *cb)
 {
 	void *header = begin(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI,
 			     GS_CMD_HOLDING, cb);
@@ -133,9 +130,9 @@ static int put_links(struct sk_buff *skb, const struct gs_watch *watch)
 	list = nla_nest_start(skb, GS_A_HOLDINGS);
 	if (!list)
 		return -EMSGSIZE;
-	list_for_each_entry(link, &watch->links, of_watch)
-		if (nla_put_string(skb, GS_A_NAME, link->holding->name))
-			return -EMSGSIZE;
+	list_for_each_entry(link, &watch->links,
+			    of_watch) if (nla_put_string(skb, GS_A_NAME,
+							 link->holding->name)) return -EMSGSIZE;
 	nla_nest_end(skb, list);
 	return 0;
 }
@@ -186,28 +183,30 @@ int gs_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct gs_node *node;
 	int ret = 0;
 
-#define EACH(kind, object, list, put)                                                              \
-	do {                                                                                       \
-		if (ret || cb->args[0] != (kind))                                                  \
-			break;                                                                     \
-		list_for_each_entry(object, list, link) {                                          \
-			if (object->id <= (u32)cb->args[1])                                        \
-				continue;                                                          \
-			ret = put;                                                                 \
-			if (ret)                                                                   \
-				break;                                                             \
-			cb->args[1] = object->id;                                                  \
-		}                                                                                  \
-		if (!ret) {                                                                        \
-			cb->args[0]++;                                                             \
-			cb->args[1] = 0;                                                           \
-		}                                                                                  \
+#define EACH(kind, object, list, put)                       \
+	do {                                                \
+		if (ret || cb->args[0] != (kind))           \
+			break;                              \
+		list_for_each_entry(object, list, link)     \
+		{                                           \
+			if (object->id <= (u32)cb->args[1]) \
+				continue;                   \
+			ret = put;                          \
+			if (ret)                            \
+				break;                      \
+			cb->args[1] = object->id;           \
+		}                                           \
+		if (!ret) {                                 \
+			cb->args[0]++;                      \
+			cb->args[1] = 0;                    \
+		}                                           \
 	} while (0)
 
 	mutex_lock(&gs_config);
 	cb->seq = gs_config_generation;
 	EACH(0, node, &gs_nodes,
-	     gs_put_node(skb, node, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI, cb));
+	     gs_put_node(skb, node, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI,
+			 cb));
 	EACH(1, holding, &gs_holdings, put_holding(skb, holding, cb));
 	EACH(2, watch, &gs_watches, put_watch(skb, watch, cb));
 	mutex_unlock(&gs_config);

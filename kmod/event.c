@@ -44,8 +44,7 @@ void gs_notice_caller(struct gs_notice *notice, const struct gs_watch *watch,
 	strscpy(notice->watch, watch->name, sizeof(notice->watch));
 	notice->by_call = true;
 	notice->pid = task_tgid_nr(current);
-	notice->start_time =
-		div_u64(current->group_leader->start_boottime, NSEC_PER_SEC / USER_HZ);
+	notice->start_time = div_u64(current->group_leader->start_boottime, NSEC_PER_SEC / USER_HZ);
 	notice->pidns = ns ? ns->ns.inum : 0;
 	notice->dev = call->inode->i_rdev;
 	notice->kind = call->kind;
@@ -82,7 +81,8 @@ static bool kill_watch(const struct gs_watch *watch)
 		return false;
 	}
 	rcu_read_lock();
-	for_each_process(task) {
+	for_each_process(task)
+	{
 		if (!in_cgroup(task, watch) || (task->flags & PF_EXITING))
 			continue;
 		send_sig(SIGKILL, task, 1);
@@ -97,7 +97,8 @@ static struct gs_watch *next_to_kill(void)
 {
 	struct gs_watch *watch;
 
-	list_for_each_entry(watch, &gs_watches, link) {
+	list_for_each_entry(watch, &gs_watches, link)
+	{
 		if (!watch->kill)
 			continue;
 		watch->kill = false;
@@ -126,7 +127,8 @@ static void kill_all(void)
 		gs_watch_put(watch);
 		spin_lock(&gs_lock);
 	}
-	list_for_each_entry(watch, &gs_watches, link) {
+	list_for_each_entry(watch, &gs_watches, link)
+	{
 		if (watch->again) {
 			watch->again = false;
 			watch->kill = true;

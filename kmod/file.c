@@ -34,10 +34,10 @@ int gs_file_opening(struct file *file, struct gs_watch *watch)
 		return -EIO;
 	}
 	watch->files++;
-	list_for_each_entry(link, &watch->links, of_watch)
-		link->holding->files++;
+	list_for_each_entry(link, &watch->links, of_watch) link->holding->files++;
 	WRITE_ONCE(gs_n_files, gs_n_files + 1);
-	hlist_add_head_rcu(&entry->hash, &gs_file_hash[hash_long((unsigned long)file, GS_FILE_BITS)]);
+	hlist_add_head_rcu(&entry->hash,
+			   &gs_file_hash[hash_long((unsigned long)file, GS_FILE_BITS)]);
 	spin_unlock(&gs_lock);
 	return 0;
 }
@@ -53,9 +53,9 @@ void gs_file_closed(struct file *file)
 		hlist_del_rcu(&entry->hash);
 		WRITE_ONCE(gs_n_files, gs_n_files - 1);
 		entry->watch->files--;
-		list_for_each_entry(link, &entry->watch->links, of_watch)
-			if (!--link->holding->files)
-				gs_holding_drained(link->holding);
+		list_for_each_entry(link, &entry->watch->links,
+				    of_watch) if (!--link->holding->files)
+			gs_holding_drained(link->holding);
 	}
 	spin_unlock(&gs_lock);
 	if (entry) {
@@ -71,7 +71,8 @@ void gs_file_exit(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(gs_file_hash); i++) {
-		hlist_for_each_entry_safe(entry, next, &gs_file_hash[i], hash) {
+		hlist_for_each_entry_safe(entry, next, &gs_file_hash[i], hash)
+		{
 			hlist_del(&entry->hash);
 			gs_watch_put(entry->watch);
 			kfree(entry);

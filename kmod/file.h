@@ -47,9 +47,8 @@ static __always_inline struct gs_file *gs_file_lookup(const struct file *file)
 	struct gs_file *entry;
 
 	hlist_for_each_entry_rcu_notrace(
-		entry, &gs_file_hash[hash_long((unsigned long)file, GS_FILE_BITS)], hash)
-		if (entry->file == file)
-			return entry;
+		entry, &gs_file_hash[hash_long((unsigned long)file, GS_FILE_BITS)],
+		hash) if (entry->file == file) return entry;
 	return NULL;
 }
 

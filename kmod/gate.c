@@ -103,7 +103,8 @@ static void visit_touch(struct gs_watch *watch, void *arg)
 
 	if (watch->role != GS_MEMBER)
 		return;
-	list_for_each_entry(link, &watch->links, of_watch) {
+	list_for_each_entry(link, &watch->links, of_watch)
+	{
 		holding = link->holding;
 		gs_holding_on(holding, GS_ON_TOUCH, watch, verdict->call);
 		if (holding->state == GS_RETURNING && !verdict->wait)

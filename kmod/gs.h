@@ -33,11 +33,14 @@
 struct gs_fn;
 
 #define GS_KIND_BIT(kind) (1u << (kind))
-#define GS_ALL_CALLS                                                                               \
-	(GS_KIND_BIT(GS_OPEN) | GS_KIND_BIT(GS_IOCTL) | GS_KIND_BIT(GS_COMPAT_IOCTL) |             \
+#define GS_ALL_CALLS                                                                   \
+	(GS_KIND_BIT(GS_OPEN) | GS_KIND_BIT(GS_IOCTL) | GS_KIND_BIT(GS_COMPAT_IOCTL) | \
 	 GS_KIND_BIT(GS_MMAP))
 
-/* Bounds on what root may make us keep. */
+/* Bounds on what root may make us keep, and of times. */
+#define GS_LEND_AFTER_MAX_MS (7 * 24 * 3600 * 1000u)
+#define GS_HOLD_MAX_MAX_MS (10 * 60 * 1000u)
+#define GS_SETTLE_MAX_MS (60 * 1000u)
 #define GS_HOLDINGS_MAX 4096
 #define GS_WATCHES_MAX 8192
 

@@ -18,9 +18,8 @@ struct gs_holding *gs_holding_find(const char *name)
 {
 	struct gs_holding *holding;
 
-	list_for_each_entry(holding, &gs_holdings, link)
-		if (strcmp(holding->name, name) == 0)
-			return holding;
+	list_for_each_entry(holding, &gs_holdings,
+			    link) if (strcmp(holding->name, name) == 0) return holding;
 	return NULL;
 }
 
@@ -40,7 +39,8 @@ bool gs_holding_last(const struct gs_holding *holding, unsigned long *last)
 	bool any = false;
 	unsigned long t;
 
-	list_for_each_entry(link, &holding->links, of_holding) {
+	list_for_each_entry(link, &holding->links, of_holding)
+	{
 		if (link->watch->role != GS_MEMBER || !gs_watch_last(link->watch, &t))
 			continue;
 		if (!any || time_after(t, *last))
@@ -56,9 +56,8 @@ static u64 sum_touches(const struct gs_holding *holding)
 	u64 sum = holding->gone;
 	struct gs_link *link;
 
-	list_for_each_entry(link, &holding->links, of_holding)
-		if (link->watch->role == GS_MEMBER)
-			sum += gs_watch_sum(link->watch);
+	list_for_each_entry(link, &holding->links, of_holding) if (link->watch->role == GS_MEMBER)
+		sum += gs_watch_sum(link->watch);
 	return sum;
 }
 
@@ -77,9 +76,9 @@ static unsigned int facts_of(const struct gs_holding *holding)
 	unsigned int facts = holding->files ? GS_FACT_FILES : 0;
 	struct gs_link *link;
 
-	list_for_each_entry(link, &holding->links, of_holding)
-		if (link->watch->role == GS_BORROWER && !link->watch->revoked)
-			facts |= GS_FACT_BORROWERS;
+	list_for_each_entry(link, &holding->links,
+			    of_holding) if (link->watch->role == GS_BORROWER &&
+					    !link->watch->revoked) facts |= GS_FACT_BORROWERS;
 	if (!all_hooked(holding))
 		facts |= GS_FACT_UNHOOKED;
 	return facts;
@@ -104,9 +103,8 @@ static void refresh_members(struct gs_holding *holding)
 {
 	struct gs_link *link;
 
-	list_for_each_entry(link, &holding->links, of_holding)
-		if (link->watch->role == GS_MEMBER)
-			gs_watch_refresh(link->watch);
+	list_for_each_entry(link, &holding->links, of_holding) if (link->watch->role == GS_MEMBER)
+		gs_watch_refresh(link->watch);
 }
 
 /* Nobody who borrows from the holding may touch anything any more. */
@@ -116,7 +114,8 @@ static void revoke_borrowers(struct gs_holding *holding)
 	struct gs_watch *watch;
 	struct gs_link *link;
 
-	list_for_each_entry(link, &holding->links, of_holding) {
+	list_for_each_entry(link, &holding->links, of_holding)
+	{
 		watch = link->watch;
 		if (watch->role != GS_BORROWER || watch->revoked)
 			continue;
@@ -308,12 +307,13 @@ void gs_holding_agent_lost(void)
 	struct gs_holding *holding;
 	struct gs_link *link;
 
-	list_for_each_entry(holding, &gs_holdings, link) {
+	list_for_each_entry(holding, &gs_holdings, link)
+	{
 		if (holding->state != GS_RETURNING)
 			continue;
-		list_for_each_entry(link, &holding->links, of_holding)
-			if (link->watch->role == GS_BORROWER && !link->watch->killed)
-				link->watch->kill = true;
+		list_for_each_entry(link, &holding->links,
+				    of_holding) if (link->watch->role == GS_BORROWER &&
+						    !link->watch->killed) link->watch->kill = true;
 		schedule_tick(holding, 0);
 	}
 	gs_act();
@@ -334,7 +334,8 @@ struct gs_holding *gs_holding_needs(dev_t dev)
 	struct gs_holding *holding;
 	unsigned int i;
 
-	list_for_each_entry(holding, &gs_holdings, link) {
+	list_for_each_entry(holding, &gs_holdings, link)
+	{
 		enum gs_state state = READ_ONCE(holding->state);
 
 		if (state != GS_LENT && state != GS_RETURNING && state != GS_QUARANTINE)
@@ -353,18 +354,20 @@ static int check_lendable(struct gs_holding *holding, struct netlink_ext_ack *ex
 	unsigned int i;
 
 	if (!gs_agent_alive()) {
-		NL_SET_ERR_MSG_MOD(extack, "no agent: nobody to evict the borrowers");
+		gs_refuse(extack, "no agent: nobody to evict the borrowers");
 		return -ENOTCONN;
 	}
 	if (!gs_hooks_work()) {
-		NL_SET_ERR_MSG_MOD(extack, "ftrace has stopped calling us: nothing is lent");
+		gs_refuse(extack, "ftrace has stopped calling us: nothing is lent");
 		gs_nodes_lost();
 		return -EIO;
 	}
 	for (i = 0; i < holding->n_devs; i++) {
 		node = gs_node_find(holding->devs[i]);
 		if (node && (!node->fns[GS_OPEN] || !node->fns[GS_RELEASE])) {
-			NL_SET_ERR_MSG_MOD(extack, "the driver of a node has no open or release function: borrowers' files can't be counted");
+			gs_refuse(
+				extack,
+				"the driver of a node has no open or release function: borrowers' files can't be counted");
 			return -EOPNOTSUPP;
 		}
 	}
@@ -381,10 +384,11 @@ int gs_holding_lend(struct gs_holding *holding, u64 seq, struct netlink_ext_ack 
 
 	spin_lock(&gs_lock);
 	if (holding->state != GS_IDLE || holding->seq != seq) {
-		NL_SET_ERR_MSG_MOD(extack, "the holding is not idle any more, or was touched since that event");
+		gs_refuse(extack,
+			  "the holding is not idle any more, or was touched since that event");
 		ret = -EAGAIN;
 	} else if (holding->files) {
-		NL_SET_ERR_MSG_MOD(extack, "earlier borrowers have open files");
+		gs_refuse(extack, "earlier borrowers have open files");
 		ret = -EBUSY;
 	} else {
 		gs_holding_on(holding, GS_ON_LEND, NULL, NULL);
@@ -398,10 +402,11 @@ int gs_holding_lend(struct gs_holding *holding, u64 seq, struct netlink_ext_ack 
 
 	spin_lock(&gs_lock);
 	if (holding->state == GS_LENDING)
-		gs_holding_on(holding, sum_touches(holding) == holding->base ? GS_ON_QUIET : GS_ON_LOUD,
+		gs_holding_on(holding,
+			      sum_touches(holding) == holding->base ? GS_ON_QUIET : GS_ON_LOUD,
 			      NULL, NULL);
 	if (holding->state != GS_LENT) {
-		NL_SET_ERR_MSG_MOD(extack, "a touch came between");
+		gs_refuse(extack, "a touch came between");
 		ret = -EAGAIN;
 	}
 	spin_unlock(&gs_lock);
@@ -414,10 +419,10 @@ int gs_holding_release(struct gs_holding *holding, u64 seq, struct netlink_ext_a
 
 	spin_lock(&gs_lock);
 	if (!seq || holding->return_seq != seq) {
-		NL_SET_ERR_MSG_MOD(extack, "that is not the number of the last return");
+		gs_refuse(extack, "that is not the number of the last return");
 		ret = -ESTALE;
 	} else if (holding->state == GS_RETURNING && holding->files) {
-		NL_SET_ERR_MSG_MOD(extack, "borrowers have open files: wait for DRAINED");
+		gs_refuse(extack, "borrowers have open files: wait for DRAINED");
 		ret = -EBUSY;
 	} else {
 		gs_holding_on(holding, GS_ON_RELEASE, NULL, NULL);
@@ -441,7 +446,7 @@ static int holding_update(struct gs_holding *holding, const struct gs_holding_sp
 		    new_decode_dev(spec->devs[i]) != holding->devs[i])
 			break;
 	if (i != holding->n_devs) {
-		NL_SET_ERR_MSG_MOD(extack, "a holding of that name has other nodes: delete it first");
+		gs_refuse(extack, "a holding of that name has other nodes: delete it first");
 		return -EEXIST;
 	}
 	spin_lock(&gs_lock);
@@ -461,11 +466,11 @@ int gs_holding_set(const struct gs_holding_spec *spec, struct netlink_ext_ack *e
 	if (holding)
 		return holding_update(holding, spec, extack);
 	if (!spec->n_devs) {
-		NL_SET_ERR_MSG_MOD(extack, "a new holding needs its device nodes");
+		gs_refuse(extack, "a new holding needs its device nodes");
 		return -EINVAL;
 	}
 	if (n_holdings >= GS_HOLDINGS_MAX) {
-		NL_SET_ERR_MSG_MOD(extack, "too many holdings");
+		gs_refuse(extack, "too many holdings");
 		return -E2BIG;
 	}
 	holding = kzalloc(sizeof(*holding), GFP_KERNEL);
@@ -477,9 +482,11 @@ int gs_holding_set(const struct gs_holding_spec *spec, struct netlink_ext_ack *e
 	holding->n_devs = spec->n_devs;
 	for (i = 0; i < spec->n_devs; i++)
 		holding->devs[i] = new_decode_dev(spec->devs[i]);
-	holding->lend_after_ms = given(spec->lend_after_ms, gs_lend_after_ms);
-	holding->hold_max_ms = given(spec->hold_max_ms, gs_hold_max_ms);
-	holding->settle_ms = given(spec->settle_ms, gs_settle_ms);
+	holding->lend_after_ms =
+		given(spec->lend_after_ms, clamp(gs_lend_after_ms, 1u, GS_LEND_AFTER_MAX_MS));
+	holding->hold_max_ms =
+		given(spec->hold_max_ms, clamp(gs_hold_max_ms, 1u, GS_HOLD_MAX_MAX_MS));
+	holding->settle_ms = given(spec->settle_ms, min(gs_settle_ms, GS_SETTLE_MAX_MS));
 	holding->state = GS_UNKNOWN;
 	holding->since = gs_clock();
 	INIT_LIST_HEAD(&holding->links);
@@ -502,7 +509,8 @@ static void drop_holding(struct gs_holding *holding)
 	LIST_HEAD(links);
 
 	spin_lock(&gs_lock);
-	list_for_each_entry_safe(link, next, &holding->links, of_holding) {
+	list_for_each_entry_safe(link, next, &holding->links, of_holding)
+	{
 		watch = link->watch;
 		list_move(&link->of_watch, &links);
 		list_del(&link->of_holding);
@@ -518,7 +526,8 @@ static void drop_holding(struct gs_holding *holding)
 
 	if (cancel_delayed_work_sync(&holding->tick))
 		gs_holding_put(holding);
-	list_for_each_entry_safe(link, next, &links, of_watch) {
+	list_for_each_entry_safe(link, next, &links, of_watch)
+	{
 		list_del(&link->of_watch);
 		kfree(link);
 		gs_holding_put(holding);
@@ -531,7 +540,7 @@ int gs_holding_del(struct gs_holding *holding, struct netlink_ext_ack *extack)
 	enum gs_state state = READ_ONCE(holding->state);
 
 	if (state == GS_LENT || state == GS_RETURNING || state == GS_QUARANTINE) {
-		NL_SET_ERR_MSG_MOD(extack, "the holding is lent or returning: withdraw it first");
+		gs_refuse(extack, "the holding is lent or returning: withdraw it first");
 		return -EBUSY;
 	}
 	drop_holding(holding);
@@ -543,7 +552,8 @@ void gs_holding_wake_all(void)
 	struct gs_holding *holding;
 
 	spin_lock(&gs_lock);
-	list_for_each_entry(holding, &gs_holdings, link) {
+	list_for_each_entry(holding, &gs_holdings, link)
+	{
 		revoke_borrowers(holding);
 		wake_up_all(&holding->wait);
 	}
@@ -555,6 +565,5 @@ void gs_holding_exit(void)
 {
 	struct gs_holding *holding, *next;
 
-	list_for_each_entry_safe(holding, next, &gs_holdings, link)
-		drop_holding(holding);
+	list_for_each_entry_safe(holding, next, &gs_holdings, link) drop_holding(holding);
 }

@@ -23,6 +23,25 @@ struct gs_fn {
 	atomic_t inside;
 };
 
+#define GS_FNS 64
+extern struct gs_fn gs_fns[GS_FNS]; /* the slots */
+
+/* Where this module's code lies: a call from there is a wrapper's. */
+extern unsigned long gs_own_start;
+extern unsigned long gs_own_size;
+
+/** gs_wrapper() - the wrapper of a slot for its kind of function (wrapper.c). Context: any. */
+unsigned long gs_wrapper(const struct gs_fn *fn);
+
+/*
+ * ftrace's callbacks (see.c): for open, for release, and for what gets a file first. Called at the
+ * entry of a hooked function.
+ */
+void gs_on_open(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops, gs_regs *regs);
+void gs_on_release(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
+		   gs_regs *regs);
+void gs_on_call(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops, gs_regs *regs);
+
 /**
  * gs_hook_get() - hook a function, or count one more user of it
  * @addr: its entry, out of a file_operations

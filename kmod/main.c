@@ -17,15 +17,18 @@
 
 unsigned int gs_lend_after_ms = 30000;
 module_param_named(lend_after_ms, gs_lend_after_ms, uint, 0644);
-MODULE_PARM_DESC(lend_after_ms, "milliseconds without a touch after which a holding is idle, unless it has its own (default 30000)");
+MODULE_PARM_DESC(lend_after_ms, "milliseconds without a touch after which a new holding is idle "
+				"(default 30000)");
 
 unsigned int gs_hold_max_ms = 30000;
 module_param_named(hold_max_ms, gs_hold_max_ms, uint, 0644);
-MODULE_PARM_DESC(hold_max_ms, "milliseconds after a return at which held callers go on whatever the borrowers do (default 30000)");
+MODULE_PARM_DESC(hold_max_ms, "milliseconds after a return at which held callers go on, whatever "
+			      "the borrowers do (default 30000)");
 
 unsigned int gs_settle_ms = 500;
 module_param_named(settle_ms, gs_settle_ms, uint, 0644);
-MODULE_PARM_DESC(settle_ms, "milliseconds between the borrowers' last close and the release, when no agent looks at the card's memory (default 500)");
+MODULE_PARM_DESC(settle_ms, "milliseconds from the borrowers' last close to the release, when no "
+			    "agent looks at the card's memory (default 500)");
 
 DEFINE_SPINLOCK(gs_lock);
 bool gs_going;
@@ -139,6 +142,7 @@ static void __exit gs_exit(void)
 
 module_init(gs_init);
 module_exit(gs_exit);
-MODULE_DESCRIPTION("Lends idle accelerators: counts calls of their drivers by container, and holds a returning user until borrowers are gone");
+MODULE_DESCRIPTION("Lends idle accelerators: counts calls of their drivers by container, holds a "
+		   "returning user until the borrowers are gone");
 MODULE_VERSION(GPUSHARE_VERSION);
 MODULE_LICENSE("GPL");

@@ -14,10 +14,6 @@
 DEFINE_MUTEX(gs_config);
 unsigned int gs_config_generation = 1;
 
-#define LEND_AFTER_MAX (7 * 24 * 3600 * 1000u)
-#define HOLD_MAX_MAX (10 * 60 * 1000u)
-#define SETTLE_MAX (60 * 1000u)
-
 static const struct nla_policy policy[GS_A_MAX + 1] = {
 	[GS_A_NAME] = { .type = NLA_NUL_STRING, .len = GS_NAME_MAX },
 	[GS_A_DRIVER] = { .type = NLA_NUL_STRING, .len = GS_NAME_MAX },
@@ -41,12 +37,12 @@ static const struct nla_policy policy[GS_A_MAX + 1] = {
 /* ---- Reading a request. */
 
 /* The attribute, or NULL with a message that names it. */
-#define need(info, attr)                                                                           \
-	({                                                                                         \
-		struct nlattr *__a = (info)->attrs[attr];                                          \
-		if (!__a)                                                                          \
-			NL_SET_ERR_MSG_MOD((info)->extack, "missing attribute " #attr);            \
-		__a;                                                                               \
+#define need(info, attr)                                                       \
+	({                                                                     \
+		struct nlattr *__a = (info)->attrs[attr];                      \
+		if (!__a)                                                      \
+			gs_refuse((info)->extack, "missing attribute " #attr); \
+		__a;                                                           \
 	})
 
 /* A name: not empty, no control character (it is printed in logs), ends within its bounds. */
@@ -61,7 +57,7 @@ static const char *get_name(struct nlattr *attr, struct netlink_ext_ack *extack)
 		if (*c < ' ' || *c == 0x7f)
 			break;
 	if (*c || c == name) {
-		NL_SET_ERR_MSG_ATTR(extack, attr, "gpushare: a name is empty or holds a control character");
+		gs_refuse_attr(extack, attr, "a name is empty or holds a control character");
 		return NULL;
 	}
 	return name;
@@ -76,7 +72,7 @@ static struct gs_holding *get_holding(struct genl_info *info)
 		return ERR_PTR(-EINVAL);
 	holding = gs_holding_find(name);
 	if (!holding) {
-		NL_SET_ERR_MSG_MOD(info->extack, "no holding of that name");
+		gs_refuse(info->extack, "no holding of that name");
 		return ERR_PTR(-ENOENT);
 	}
 	return holding;
@@ -91,7 +87,7 @@ static int get_u32s(struct nlattr *attr, const u32 **ret, unsigned int *ret_n,
 	if (!attr)
 		return 0;
 	if (nla_len(attr) % sizeof(u32)) {
-		NL_SET_ERR_MSG_ATTR(extack, attr, "gpushare: not a list of 32-bit numbers");
+		gs_refuse_attr(extack, attr, "not a list of 32-bit numbers");
 		return -EINVAL;
 	}
 	*ret = nla_data(attr);
@@ -133,7 +129,7 @@ static int do_hook_add(struct sk_buff *skb, struct genl_info *info)
 	/* The command runs in its sender's context. The driver can't be unloaded while we hold this. */
 	file = fget(nla_get_s32(fd));
 	if (!file) {
-		NL_SET_ERR_MSG_ATTR(info->extack, fd, "gpushare: not an open file");
+		gs_refuse_attr(info->extack, fd, "not an open file");
 		nlmsg_free(reply);
 		return -EBADF;
 	}
@@ -157,11 +153,12 @@ static int do_hook_del(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	node = gs_node_find(new_decode_dev(nla_get_u32(dev)));
 	if (!node) {
-		NL_SET_ERR_MSG_ATTR(info->extack, dev, "gpushare: that node is not hooked");
+		gs_refuse_attr(info->extack, dev, "that node is not hooked");
 		return -ENOENT;
 	}
 	if (gs_holding_needs(node->dev)) {
-		NL_SET_ERR_MSG_MOD(info->extack, "a holding that needs the node is lent or returning: withdraw it first");
+		gs_refuse(info->extack,
+			  "a holding that needs the node is lent or returning: withdraw it first");
 		return -EBUSY;
 	}
 	gs_node_del(node, GS_BY_NONE);
@@ -175,7 +172,7 @@ static int get_ms(struct genl_info *info, enum gs_attr id, u32 least, u32 most, 
 
 	*ret = attr ? nla_get_u32(attr) : U32_MAX;
 	if (attr && (*ret < least || *ret > most)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, attr, "gpushare: a time is out of range");
+		gs_refuse_attr(info->extack, attr, "a time is out of range");
 		return -ERANGE;
 	}
 	return 0;
@@ -197,14 +194,14 @@ static int do_holding_set(struct sk_buff *skb, struct genl_info *info)
 		for (j = 0; j < i; j++) {
 			if (spec.devs[i] != spec.devs[j])
 				continue;
-			NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[GS_A_DEVS],
-					    "gpushare: a device stands twice");
+			gs_refuse_attr(info->extack, info->attrs[GS_A_DEVS],
+				       "a device stands twice");
 			return -EINVAL;
 		}
 	}
-	ret = get_ms(info, GS_A_LEND_AFTER_MS, 1, LEND_AFTER_MAX, &spec.lend_after_ms);
-	ret = ret ?: get_ms(info, GS_A_HOLD_MAX_MS, 1, HOLD_MAX_MAX, &spec.hold_max_ms);
-	ret = ret ?: get_ms(info, GS_A_SETTLE_MS, 0, SETTLE_MAX, &spec.settle_ms);
+	ret = get_ms(info, GS_A_LEND_AFTER_MS, 1, GS_LEND_AFTER_MAX_MS, &spec.lend_after_ms);
+	ret = ret ?: get_ms(info, GS_A_HOLD_MAX_MS, 1, GS_HOLD_MAX_MAX_MS, &spec.hold_max_ms);
+	ret = ret ?: get_ms(info, GS_A_SETTLE_MS, 0, GS_SETTLE_MAX_MS, &spec.settle_ms);
 	return ret ?: gs_holding_set(&spec, info->extack);
 }
 
@@ -225,12 +222,13 @@ static int get_holdings(struct gs_watch_spec *spec, struct genl_info *info)
 
 	if (!list)
 		return 0;
-	nla_for_each_nested(attr, list, rest) {
+	nla_for_each_nested(attr, list, rest)
+	{
 		/* The policy does not reach into a list of the same attribute. */
 		if (nla_type(attr) != GS_A_NAME || nla_len(attr) < 2 ||
 		    nla_len(attr) > GS_NAME_MAX + 1 ||
 		    ((const char *)nla_data(attr))[nla_len(attr) - 1]) {
-			NL_SET_ERR_MSG_ATTR(info->extack, attr, "gpushare: not a list of names");
+			gs_refuse_attr(info->extack, attr, "not a list of names");
 			return -EINVAL;
 		}
 		name = get_name(attr, info->extack);
@@ -238,17 +236,17 @@ static int get_holdings(struct gs_watch_spec *spec, struct genl_info *info)
 			return -EINVAL;
 		holding = gs_holding_find(name);
 		if (!holding) {
-			NL_SET_ERR_MSG_ATTR(info->extack, attr, "gpushare: no holding of that name");
+			gs_refuse_attr(info->extack, attr, "no holding of that name");
 			return -ENOENT;
 		}
 		if (spec->n_holdings == GS_LINKS_MAX) {
-			NL_SET_ERR_MSG_ATTR(info->extack, attr, "gpushare: too many holdings for one watch");
+			gs_refuse_attr(info->extack, attr, "too many holdings for one watch");
 			return -E2BIG;
 		}
 		spec->holdings[spec->n_holdings++] = holding;
 	}
 	if (rest) {
-		NL_SET_ERR_MSG_ATTR(info->extack, list, "gpushare: not a list of names");
+		gs_refuse_attr(info->extack, list, "not a list of names");
 		return -EINVAL;
 	}
 	return 0;
@@ -260,7 +258,7 @@ static int get_container(struct gs_watch_spec *spec, struct genl_info *info)
 	struct nlattr *pid = info->attrs[GS_A_PID], *cgroup = info->attrs[GS_A_CGROUP_ID];
 
 	if (!pid == !cgroup) {
-		NL_SET_ERR_MSG_MOD(info->extack, "a watch is by GS_A_PID or by GS_A_CGROUP_ID");
+		gs_refuse(info->extack, "a watch is by GS_A_PID or by GS_A_CGROUP_ID");
 		return -EINVAL;
 	}
 	if (pid) {
@@ -276,13 +274,13 @@ static int get_container(struct gs_watch_spec *spec, struct genl_info *info)
 	if (nla_get_flag(info->attrs[GS_A_CGROUP_V1])) {
 		spec->by = GS_BY_CGROUP_V1;
 		if (!GS_CGROUP_V1) {
-			NL_SET_ERR_MSG_MOD(info->extack, "this kernel has no devices hierarchy");
+			gs_refuse(info->extack, "this kernel has no devices hierarchy");
 			return -EOPNOTSUPP;
 		}
 	}
 	/* The root of every hierarchy has number 1: that would be the whole host. */
 	if (spec->key <= 1) {
-		NL_SET_ERR_MSG_ATTR(info->extack, cgroup, "gpushare: the root cgroup is not a container");
+		gs_refuse_attr(info->extack, cgroup, "the root cgroup is not a container");
 		return -EINVAL;
 	}
 	return 0;
@@ -304,11 +302,11 @@ static int do_watch_set(struct sk_buff *skb, struct genl_info *info)
 	if (ret)
 		return ret;
 	if (spec.role == GS_EXEMPT && spec.n_holdings) {
-		NL_SET_ERR_MSG_MOD(info->extack, "an exempt container has no holdings");
+		gs_refuse(info->extack, "an exempt container has no holdings");
 		return -EINVAL;
 	}
 	if (spec.role != GS_EXEMPT && !spec.n_holdings) {
-		NL_SET_ERR_MSG_MOD(info->extack, "GS_A_HOLDINGS names no holding");
+		gs_refuse(info->extack, "GS_A_HOLDINGS names no holding");
 		return -EINVAL;
 	}
 	return gs_watch_set(&spec, info->extack);
@@ -323,7 +321,7 @@ static int do_watch_del(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	watch = gs_watch_find(name);
 	if (!watch) {
-		NL_SET_ERR_MSG_MOD(info->extack, "no watch of that name");
+		gs_refuse(info->extack, "no watch of that name");
 		return -ENOENT;
 	}
 	return gs_watch_del(watch, info->extack);
@@ -422,11 +420,11 @@ static int do_status(struct sk_buff *skb, struct genl_info *info)
 static int check_sender(struct net *net, struct netlink_ext_ack *extack)
 {
 	if (net != &init_net) {
-		NL_SET_ERR_MSG_MOD(extack, "not from this network namespace");
+		gs_refuse(extack, "not from this network namespace");
 		return -EPERM;
 	}
 	if (task_active_pid_ns(current) != &init_pid_ns) {
-		NL_SET_ERR_MSG_MOD(extack, "not from this PID namespace");
+		gs_refuse(extack, "not from this PID namespace");
 		return -EPERM;
 	}
 	return 0;
@@ -457,7 +455,7 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 		return ret;
 	mutex_lock(&gs_config);
 	if (gs_going) {
-		NL_SET_ERR_MSG_MOD(info->extack, "the module is being unloaded");
+		gs_refuse(info->extack, "the module is being unloaded");
 		ret = -ESHUTDOWN;
 	} else {
 		ret = commands[cmd](skb, info);
@@ -473,9 +471,9 @@ static int start_dump(struct netlink_callback *cb)
 	return check_sender(sock_net(cb->skb->sk), cb->extack);
 }
 
-#define COMMAND(c)                                                                                 \
-	{                                                                                          \
-		.cmd = (c), .flags = GENL_ADMIN_PERM, .doit = do_command                           \
+#define COMMAND(c)                                                       \
+	{                                                                \
+		.cmd = (c), .flags = GENL_ADMIN_PERM, .doit = do_command \
 	}
 
 static const struct genl_ops ops[] = {
@@ -533,8 +531,7 @@ static int put_caller(struct sk_buff *skb, const struct gs_notice *notice)
 		return 0;
 	if (nla_put_u32(skb, GS_A_PID, notice->pid) ||
 	    nla_put_u64_64bit(skb, GS_A_START_TIME, notice->start_time, GS_A_PAD) ||
-	    nla_put_u32(skb, GS_A_PIDNS, notice->pidns) ||
-	    nla_put_u8(skb, GS_A_KIND, notice->kind))
+	    nla_put_u32(skb, GS_A_PIDNS, notice->pidns) || nla_put_u8(skb, GS_A_KIND, notice->kind))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -19,9 +19,7 @@ struct gs_node *gs_node_find(dev_t dev)
 {
 	struct gs_node *node;
 
-	list_for_each_entry(node, &gs_nodes, link)
-		if (node->dev == dev)
-			return node;
+	list_for_each_entry(node, &gs_nodes, link) if (node->dev == dev) return node;
 	return NULL;
 }
 
@@ -93,22 +91,24 @@ static int pick_functions(const struct file *file, unsigned long addrs[__GS_KIND
 	addrs[GS_COMPAT_IOCTL] = (unsigned long)fops->compat_ioctl;
 	addrs[GS_MMAP] = (unsigned long)fops->mmap;
 	if (!addrs[GS_IOCTL]) {
-		NL_SET_ERR_MSG_MOD(extack, "the driver of that node has no ioctl function");
+		gs_refuse(extack, "the driver of that node has no ioctl function");
 		return -ENOTTY;
 	}
 	if (is_generic(fops->owner, addrs[GS_IOCTL])) {
-		NL_SET_ERR_MSG_MOD(extack, "the node's ioctl function is a generic one of the kernel, which other drivers use too");
+		gs_refuse(
+			extack,
+			"the node's ioctl function is a generic one of the kernel, which other drivers use too");
 		return -EOPNOTSUPP;
 	}
 #ifdef GS_HAVE_URING_CMD
 	if (fops->uring_cmd) {
-		NL_SET_ERR_MSG_MOD(extack, "the driver takes commands by io_uring, which can't be seen");
+		gs_refuse(extack, "the driver takes commands by io_uring, which can't be seen");
 		return -EOPNOTSUPP;
 	}
 #endif
 #ifdef GS_HAVE_MMAP_PREPARE
 	if (fops->mmap_prepare) {
-		NL_SET_ERR_MSG_MOD(extack, "the driver maps by mmap_prepare, which can't be seen");
+		gs_refuse(extack, "the driver maps by mmap_prepare, which can't be seen");
 		return -EOPNOTSUPP;
 	}
 #endif
@@ -182,7 +182,7 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 	int ret;
 
 	if (!S_ISCHR(file_inode(file)->i_mode)) {
-		NL_SET_ERR_MSG_MOD(extack, "not a character device");
+		gs_refuse(extack, "not a character device");
 		return -ENOTTY;
 	}
 	ret = pick_functions(file, addrs, extack);
@@ -210,7 +210,8 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 		return 0;
 	}
 	if (old && gs_holding_needs(node->dev)) {
-		NL_SET_ERR_MSG_MOD(extack, "the node's functions have changed, and a holding that needs it is lent");
+		gs_refuse(extack,
+			  "the node's functions have changed, and a holding that needs it is lent");
 		ret = -EBUSY;
 		goto err_free;
 	}
@@ -218,7 +219,7 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 		gs_node_del(old, GS_BY_LOST);
 	ret = take_index(node->dev);
 	if (ret < 0) {
-		NL_SET_ERR_MSG_MOD(extack, "too many nodes");
+		gs_refuse(extack, "too many nodes");
 		goto err_free;
 	}
 	node->index = ret;
@@ -269,7 +270,8 @@ void gs_node_module_going(const struct module *mod)
 	struct gs_node *node, *next;
 	int kind;
 
-	list_for_each_entry_safe(node, next, &gs_nodes, link) {
+	list_for_each_entry_safe(node, next, &gs_nodes, link)
+	{
 		for (kind = 0; kind < __GS_KIND_MAX; kind++)
 			if (node->fns[kind] && within_module(node->fns[kind]->addr, mod))
 				break;
@@ -282,14 +284,12 @@ void gs_nodes_lost(void)
 {
 	struct gs_node *node, *next;
 
-	list_for_each_entry_safe(node, next, &gs_nodes, link)
-		gs_node_del(node, GS_BY_LOST);
+	list_for_each_entry_safe(node, next, &gs_nodes, link) gs_node_del(node, GS_BY_LOST);
 }
 
 void gs_node_exit(void)
 {
 	struct gs_node *node, *next;
 
-	list_for_each_entry_safe(node, next, &gs_nodes, link)
-		gs_node_del(node, GS_BY_UNLOAD);
+	list_for_each_entry_safe(node, next, &gs_nodes, link) gs_node_del(node, GS_BY_UNLOAD);
 }

@@ -75,7 +75,7 @@ enum gs_state gs_state_next(enum gs_state state, enum gs_on on, unsigned int fac
 		if (on == GS_ON_LOST)
 			return GS_UNKNOWN;
 		return on == GS_ON_DRAINED && !(facts & GS_FACT_FILES) ? back(facts) :
-									   GS_QUARANTINE;
+									 GS_QUARANTINE;
 	default:
 		return state;
 	}

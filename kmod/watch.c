@@ -21,9 +21,8 @@ struct gs_watch *gs_watch_find(const char *name)
 {
 	struct gs_watch *watch;
 
-	list_for_each_entry(watch, &gs_watches, link)
-		if (strcmp(watch->name, name) == 0)
-			return watch;
+	list_for_each_entry(watch, &gs_watches,
+			    link) if (strcmp(watch->name, name) == 0) return watch;
 	return NULL;
 }
 
@@ -51,7 +50,8 @@ void gs_watch_refresh(struct gs_watch *watch)
 	if (watch->role == GS_BORROWER) {
 		redirect = watch->revoked ? GS_ALL_CALLS : GS_KIND_BIT(GS_OPEN);
 	} else if (watch->role == GS_MEMBER) {
-		list_for_each_entry(link, &watch->links, of_watch) {
+		list_for_each_entry(link, &watch->links, of_watch)
+		{
 			switch (link->holding->state) {
 			case GS_ACTIVE:
 				redirect |= link->holding->checking ? GS_ALL_CALLS : 0;
@@ -92,7 +92,8 @@ bool gs_watch_last(const struct gs_watch *watch, unsigned long *last)
 	bool any = false;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu(cpu)
+	{
 		unsigned long t = READ_ONCE(per_cpu_ptr(watch->counts, cpu)->last);
 
 		if (!t || (any && !time_after(t, *last)))
@@ -119,21 +120,22 @@ static int find_namespace(struct gs_watch *watch, u32 nr, u64 start_time,
 	task = pid ? get_pid_task(pid, PIDTYPE_TGID) : NULL;
 	put_pid(pid);
 	if (!task) {
-		NL_SET_ERR_MSG_MOD(extack, "no such process");
+		gs_refuse(extack, "no such process");
 		return -ESRCH;
 	}
 	rcu_read_lock();
 	/* As fs/proc shows it; USER_HZ divides a second. */
 	if (div_u64(task->start_boottime, NSEC_PER_SEC / USER_HZ) != start_time) {
-		NL_SET_ERR_MSG_MOD(extack, "the process has another start time: it is not the one meant");
+		gs_refuse(extack, "the process has another start time: it is not the one meant");
 		ret = -ESRCH;
 	} else {
 		ns = task_active_pid_ns(task);
 		if (!ns) {
-			NL_SET_ERR_MSG_MOD(extack, "the process is gone");
+			gs_refuse(extack, "the process is gone");
 			ret = -ESRCH;
 		} else if (ns == &init_pid_ns) {
-			NL_SET_ERR_MSG_MOD(extack, "the process is in the host's PID namespace: name its cgroup");
+			gs_refuse(extack,
+				  "the process is in the host's PID namespace: name its cgroup");
 			ret = -EINVAL;
 		} else {
 			watch->ns = get_pid_ns(ns);
@@ -145,7 +147,7 @@ static int find_namespace(struct gs_watch *watch, u32 nr, u64 start_time,
 	rcu_read_unlock();
 	put_task_struct(task);
 	if (!ret && !watch->init) {
-		NL_SET_ERR_MSG_MOD(extack, "the first process of the PID namespace is gone");
+		gs_refuse(extack, "the first process of the PID namespace is gone");
 		ret = -ESRCH;
 	}
 	return ret;
@@ -156,7 +158,8 @@ static void free_links(struct list_head *links)
 {
 	struct gs_link *link, *next;
 
-	list_for_each_entry_safe(link, next, links, of_watch) {
+	list_for_each_entry_safe(link, next, links, of_watch)
+	{
 		list_del(&link->of_watch);
 		gs_holding_put(link->holding);
 		kfree(link);
@@ -167,9 +170,8 @@ static struct gs_link *find_link(struct gs_watch *watch, struct gs_holding *hold
 {
 	struct gs_link *link;
 
-	list_for_each_entry(link, &watch->links, of_watch)
-		if (link->holding == holding)
-			return link;
+	list_for_each_entry(link, &watch->links,
+			    of_watch) if (link->holding == holding) return link;
 	return NULL;
 }
 
@@ -183,9 +185,8 @@ static int make_links(struct gs_watch *watch, const struct gs_watch_spec *spec,
 	for (i = 0; i < spec->n_holdings; i++) {
 		if (find_link(watch, spec->holdings[i]))
 			continue;
-		list_for_each_entry(link, links, of_watch)
-			if (link->holding == spec->holdings[i])
-				break;
+		list_for_each_entry(link, links,
+				    of_watch) if (link->holding == spec->holdings[i]) break;
 		if (!list_entry_is_head(link, links, of_watch))
 			continue;
 		link = kzalloc(sizeof(*link), GFP_KERNEL);
@@ -205,9 +206,10 @@ static int check_lenders(struct list_head *links, struct netlink_ext_ack *extack
 {
 	struct gs_link *link;
 
-	list_for_each_entry(link, links, of_watch) {
+	list_for_each_entry(link, links, of_watch)
+	{
 		if (link->holding->state != GS_LENT) {
-			NL_SET_ERR_MSG_MOD(extack, "a lender is not lent (any more)");
+			gs_refuse(extack, "a lender is not lent (any more)");
 			return -EBUSY;
 		}
 	}
@@ -223,7 +225,8 @@ static void join(struct gs_watch *watch, struct list_head *links)
 	 * What it touched before it joined is not the holding's. Touches that come while we read
 	 * the sum are, in doubt, counted: that only delays a lend.
 	 */
-	list_for_each_entry(link, links, of_watch) {
+	list_for_each_entry(link, links, of_watch)
+	{
 		list_add_tail(&link->of_holding, &link->holding->links);
 		if (watch->role == GS_MEMBER)
 			link->holding->gone -= gs_watch_sum(watch);
@@ -240,16 +243,17 @@ static int watch_update(struct gs_watch *watch, const struct gs_watch *asked,
 	int ret;
 
 	if (watch->key != asked->key || watch->by != asked->by || watch->role != spec->role) {
-		NL_SET_ERR_MSG_MOD(extack, "a watch of that name has another role or container: delete it first");
+		gs_refuse(extack,
+			  "a watch of that name has another role or container: delete it first");
 		return -EEXIST;
 	}
 	ret = make_links(watch, spec, &links, &n);
 	if (!ret && n && watch->role == GS_BORROWER) {
-		NL_SET_ERR_MSG_MOD(extack, "a borrower can't get more lenders");
+		gs_refuse(extack, "a borrower can't get more lenders");
 		ret = -EEXIST;
 	}
 	if (!ret && watch->n_links + n > GS_LINKS_MAX) {
-		NL_SET_ERR_MSG_MOD(extack, "too many holdings for one watch");
+		gs_refuse(extack, "too many holdings for one watch");
 		ret = -E2BIG;
 	}
 	if (!ret) {
@@ -269,14 +273,15 @@ static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 	LIST_HEAD(links);
 	int ret;
 
-	list_for_each_entry(other, &gs_watches, link) {
+	list_for_each_entry(other, &gs_watches, link)
+	{
 		if (other->by == watch->by && other->key == watch->key) {
-			NL_SET_ERR_MSG_MOD(extack, "another watch covers that container already");
+			gs_refuse(extack, "another watch covers that container already");
 			return -EEXIST;
 		}
 	}
 	if (gs_n_watches >= GS_WATCHES_MAX) {
-		NL_SET_ERR_MSG_MOD(extack, "too many watches");
+		gs_refuse(extack, "too many watches");
 		return -E2BIG;
 	}
 	watch->counts = alloc_percpu(struct gs_counts);
@@ -295,8 +300,8 @@ static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 		join(watch, &links);
 		list_add_tail(&watch->link, &gs_watches);
 		WRITE_ONCE(gs_watch_count[watch->by], gs_watch_count[watch->by] + 1);
-		hlist_add_head_rcu(&watch->hash, &gs_watch_hash[watch->by][hash_long(
-							 watch->key, GS_WATCH_BITS)]);
+		hlist_add_head_rcu(&watch->hash,
+				   &gs_watch_hash[watch->by][hash_long(watch->key, GS_WATCH_BITS)]);
 		gs_n_watches++;
 	}
 	spin_unlock(&gs_lock);
@@ -326,8 +331,7 @@ int gs_watch_set(const struct gs_watch_spec *spec, struct netlink_ext_ack *extac
 		watch->key = spec->key;
 	if (!ret) {
 		old = gs_watch_find(spec->name);
-		ret = old ? watch_update(old, watch, spec, extack) :
-			    watch_add(watch, spec, extack);
+		ret = old ? watch_update(old, watch, spec, extack) : watch_add(watch, spec, extack);
 	}
 	gs_watch_put(watch);
 	return ret;
@@ -350,7 +354,8 @@ static void unlink_watch(struct gs_watch *watch)
 	synchronize_rcu();
 
 	spin_lock(&gs_lock);
-	list_for_each_entry(link, &watch->links, of_watch) {
+	list_for_each_entry(link, &watch->links, of_watch)
+	{
 		if (watch->role == GS_MEMBER)
 			link->holding->gone += gs_watch_sum(watch);
 		list_del(&link->of_holding);
@@ -371,7 +376,7 @@ int gs_watch_del(struct gs_watch *watch, struct netlink_ext_ack *extack)
 	}
 	spin_unlock(&gs_lock);
 	if (files) {
-		NL_SET_ERR_MSG_MOD(extack, "the borrower has open files: wait for DRAINED");
+		gs_refuse(extack, "the borrower has open files: wait for DRAINED");
 		return -EBUSY;
 	}
 	unlink_watch(watch);
@@ -384,7 +389,8 @@ void gs_watch_exit(void)
 {
 	struct gs_watch *watch, *next;
 
-	list_for_each_entry_safe(watch, next, &gs_watches, link) {
+	list_for_each_entry_safe(watch, next, &gs_watches, link)
+	{
 		unlink_watch(watch);
 		free_links(&watch->links);
 		gs_watch_put(watch);

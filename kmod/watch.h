@@ -90,9 +90,7 @@ static __always_inline struct gs_watch *gs_watch_lookup(enum gs_by by, unsigned 
 	struct gs_watch *watch;
 
 	hlist_for_each_entry_rcu_notrace(watch, &gs_watch_hash[by][hash_long(key, GS_WATCH_BITS)],
-					 hash)
-		if (watch->key == key)
-			return watch;
+					 hash) if (watch->key == key) return watch;
 	return NULL;
 }
 
