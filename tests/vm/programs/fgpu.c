@@ -263,9 +263,45 @@ static int do_ioctl(struct step *step)
 	return call(step, number(step, 2, 0), args);
 }
 
+/* As a 32-bit program would call: only an x86 kernel lets a 64-bit one do so. */
+static int do_compat(struct step *step)
+{
+#ifdef __x86_64__
+	struct node *node = node_of(step);
+	struct fakegpu_echo *args;
+	long ret;
+
+	if (!node)
+		return -1;
+	args = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,
+		    0);
+	if (args == MAP_FAILED)
+		return -1;
+	args->token = number(step, 2, 0);
+	__asm__ volatile("int $0x80"
+			 : "=a"(ret)
+			 : "a"(54L), "b"((long)node->fd), "c"((long)FAKEGPU_WORK_ECHO), "d"(args)
+			 : "memory", "r8", "r9", "r10", "r11");
+	say(step, " serial=%llu", (unsigned long long)args->serial);
+	(void)munmap(args, 4096);
+	/* The kernel's number is 32 bits wide here. */
+	errno = -(int)ret;
+	return (int)ret < 0 ? -1 : 0;
+#else
+	(void)step;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
 static int do_mmap(struct step *step)
 {
-	return words_of(step, number(step, 2, 1)) ? 0 : -1;
+	volatile uint32_t *words = words_of(step, number(step, 2, 1));
+
+	if (!words)
+		return -1;
+	say(step, " at=%llu", (unsigned long long)(uintptr_t)words);
+	return 0;
 }
 
 static int do_munmap(struct step *step)
@@ -384,6 +420,7 @@ static const struct {
 	{ "revoke", do_revoke, "NODE [CARD]" },
 	{ "doorbell", do_doorbell, "NODE [WORD [CARD]]" },
 	{ "ioctl", do_ioctl, "NODE NUMBER" },
+	{ "compat", do_compat, "NODE TOKEN" },
 	{ "mmap", do_mmap, "NODE [PAGES]" },
 	{ "munmap", do_munmap, "NODE" },
 	{ "load", do_load, "NODE [WORD]" },
