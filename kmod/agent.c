@@ -13,6 +13,7 @@
 /* Under gs_lock. */
 static u32 agent_port;
 static unsigned long last_beat;
+static unsigned int n_commands; /* of the agent, that it waits for */
 
 static void look(struct work_struct *work);
 static DECLARE_DELAYED_WORK(look_work, look);
@@ -37,6 +38,7 @@ static void set_port(u32 port)
 	struct gs_notice *notice;
 
 	WRITE_ONCE(agent_port, port);
+	n_commands = 0;
 	notice = gs_event_new(GS_EV_AGENT);
 	notice->alive = port != 0;
 	if (!port)
@@ -49,6 +51,8 @@ static void look(struct work_struct *work)
 	unsigned long until;
 
 	spin_lock(&gs_lock);
+	if (n_commands)
+		last_beat = jiffies;
 	until = last_beat + msecs_to_jiffies(GS_AGENT_LOST_MS);
 	if (agent_port && time_after_eq(jiffies, until))
 		set_port(0);
@@ -73,6 +77,19 @@ int gs_agent_beat(u32 port, struct netlink_ext_ack *extack)
 	}
 	spin_unlock(&gs_lock);
 	return ret;
+}
+
+void gs_agent_busy(u32 port, bool busy)
+{
+	spin_lock(&gs_lock);
+	if (agent_port == port) {
+		if (busy)
+			n_commands++;
+		else if (n_commands)
+			n_commands--;
+		WRITE_ONCE(last_beat, jiffies);
+	}
+	spin_unlock(&gs_lock);
 }
 
 static int socket_closed(struct notifier_block *nb, unsigned long event, void *data)

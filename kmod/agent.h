@@ -17,6 +17,14 @@ struct netlink_ext_ack;
  */
 int gs_agent_beat(u32 port, struct netlink_ext_ack *extack);
 
+/**
+ * gs_agent_busy() - a command of that port begins or ends
+ *
+ * While the agent waits for an answer of ours it can't beat, and is alive all the same.
+ * Context: process.
+ */
+void gs_agent_busy(u32 port, bool busy);
+
 /** gs_agent_alive() - did it beat in the last GS_AGENT_LOST_MS? Context: any. */
 bool gs_agent_alive(void);
 

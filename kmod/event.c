@@ -73,7 +73,7 @@ static bool in_cgroup(struct task_struct *task, const struct gs_watch *watch)
  */
 static bool kill_watch(const struct gs_watch *watch)
 {
-	struct task_struct *task;
+	struct task_struct *process, *thread;
 	bool any = false;
 
 	if (watch->by == GS_BY_PIDNS) {
@@ -81,11 +81,11 @@ static bool kill_watch(const struct gs_watch *watch)
 		return false;
 	}
 	rcu_read_lock();
-	for_each_process(task)
-	{
-		if (!in_cgroup(task, watch) || (task->flags & PF_EXITING))
+	/* Threads, for a process may have let its first one exit. */
+	for_each_process_thread(process, thread) {
+		if (thread->exit_state || !in_cgroup(thread, watch))
 			continue;
-		send_sig(SIGKILL, task, 1);
+		kill_pid(task_tgid(thread), SIGKILL, 1);
 		any = true;
 	}
 	rcu_read_unlock();

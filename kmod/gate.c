@@ -245,7 +245,7 @@ long gs_gate_enter(struct gs_call *call)
 	 * that it sleeps in the driver, if it does, with nothing of ours on its stack, and unloading
 	 * need not wait for it.
 	 */
-	if (restart && !verdict.redirected && !verdict.borrower && !gs_going) {
+	if (restart && !verdict.redirected && !verdict.borrower) {
 		set_tsk_thread_flag(current, TIF_SIGPENDING);
 		return -ERESTARTNOINTR;
 	}

@@ -204,10 +204,14 @@ static void change_state(struct gs_holding *holding, enum gs_state next, enum gs
 
 void gs_holding_drained(struct gs_holding *holding)
 {
-	struct gs_notice *notice = gs_event_new(GS_EV_DRAINED);
+	struct gs_notice *notice;
 
-	strscpy(notice->name, holding->name, sizeof(notice->name));
 	holding->drained_at = jiffies;
+	/* A borrower may open and close as often as it likes: nobody waits for that yet. */
+	if (holding->state != GS_RETURNING && holding->state != GS_QUARANTINE)
+		return;
+	notice = gs_event_new(GS_EV_DRAINED);
+	strscpy(notice->name, holding->name, sizeof(notice->name));
 	gs_holding_on(holding, GS_ON_DRAINED, NULL, NULL);
 	if (holding->state == GS_RETURNING)
 		schedule_tick(holding, 0);
@@ -357,9 +361,8 @@ static int check_lendable(struct gs_holding *holding, struct netlink_ext_ack *ex
 		gs_refuse(extack, "no agent: nobody to evict the borrowers");
 		return -ENOTCONN;
 	}
-	if (!gs_hooks_work()) {
+	if (!gs_nodes_check()) {
 		gs_refuse(extack, "ftrace has stopped calling us: nothing is lent");
-		gs_nodes_lost();
 		return -EIO;
 	}
 	for (i = 0; i < holding->n_devs; i++) {
@@ -555,6 +558,7 @@ void gs_holding_wake_all(void)
 	list_for_each_entry(holding, &gs_holdings, link)
 	{
 		revoke_borrowers(holding);
+		refresh_members(holding);
 		wake_up_all(&holding->wait);
 	}
 	spin_unlock(&gs_lock);

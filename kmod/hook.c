@@ -72,8 +72,8 @@ static int hook(struct ftrace_ops *ops, unsigned long addr)
 }
 
 /*
- * Returns when no caller is on the way from ftrace to a wrapper any more: unregistering a module's
- * ops waits by synchronize_rcu_tasks(), and so do we, should that ever change.
+ * Returns when no caller is on the way from ftrace to a wrapper any more: unregistering ops that
+ * belong to a module waits for that, by synchronize_rcu_tasks().
  *
  * Where ftrace is dead nothing can be taken away: the driver's code goes on calling us, so this
  * module must stay. Callers pass, as no node is known any more.
@@ -91,7 +91,6 @@ static void unhook(struct ftrace_ops *ops)
 	if (ret)
 		return;
 	ftrace_set_filter(ops, NULL, 0, 1);
-	synchronize_rcu_tasks();
 }
 
 static bool any_hook(void)

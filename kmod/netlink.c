@@ -99,7 +99,12 @@ static int get_u32s(struct nlattr *attr, const u32 **ret, unsigned int *ret_n,
 
 static int do_heartbeat(struct sk_buff *skb, struct genl_info *info)
 {
-	return gs_agent_beat(info->snd_portid, info->extack);
+	int ret = gs_agent_beat(info->snd_portid, info->extack);
+
+	/* A good moment to look whether silence still means something. */
+	if (!ret)
+		gs_nodes_check();
+	return ret;
 }
 
 static int do_hook_add(struct sk_buff *skb, struct genl_info *info)
@@ -453,6 +458,7 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 	ret = check_sender(genl_info_net(info), info->extack);
 	if (ret)
 		return ret;
+	gs_agent_busy(info->snd_portid, true);
 	mutex_lock(&gs_config);
 	if (gs_going) {
 		gs_refuse(info->extack, "the module is being unloaded");
@@ -463,6 +469,7 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 			gs_config_generation++;
 	}
 	mutex_unlock(&gs_config);
+	gs_agent_busy(info->snd_portid, false);
 	return ret;
 }
 
@@ -515,6 +522,8 @@ struct genl_family gs_family = {
 	.maxattr = GS_A_MAX,
 	.policy = policy,
 	.netnsok = true,
+	/* Some commands wait for grace periods: others' families must not wait for us. */
+	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.ops = ops,
 	.n_ops = ARRAY_SIZE(ops),

@@ -60,7 +60,8 @@ static int take_index(dev_t dev)
 
 /*
  * The kernel's own function where the driver is a module: one of the generic helpers that many
- * drivers use. Hooking it would touch all of them. kallsyms names the module of a function.
+ * drivers use. Hooking it would touch all of them. kallsyms names the module of a function. DRM may
+ * be built in, but its functions serve cards alone.
  */
 static bool is_generic(const struct module *owner, unsigned long addr)
 {
@@ -71,7 +72,7 @@ static bool is_generic(const struct module *owner, unsigned long addr)
 	if (!owner)
 		return false;
 	sprint_symbol(name, addr);
-	return !strchr(name, '[');
+	return !strchr(name, '[') && strncmp(name, "drm_", 4) != 0;
 }
 
 /*
@@ -280,11 +281,14 @@ void gs_node_module_going(const struct module *mod)
 	}
 }
 
-void gs_nodes_lost(void)
+bool gs_nodes_check(void)
 {
 	struct gs_node *node, *next;
 
+	if (list_empty(&gs_nodes) || gs_hooks_work())
+		return true;
 	list_for_each_entry_safe(node, next, &gs_nodes, link) gs_node_del(node, GS_BY_LOST);
+	return false;
 }
 
 void gs_node_exit(void)

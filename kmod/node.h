@@ -50,8 +50,12 @@ unsigned int gs_node_indices(void);
 /** gs_node_index_dev() - the device number that an index stands for. Context: any. */
 dev_t gs_node_index_dev(unsigned int index);
 
-/** gs_nodes_lost() - all of them, for ftrace has stopped. Context: gs_config held. */
-void gs_nodes_lost(void);
+/**
+ * gs_nodes_check() - does ftrace still call us? If not, every node is lost
+ *
+ * Context: process, gs_config held. Return: whether it does.
+ */
+bool gs_nodes_check(void);
 
 /** gs_node_exit() - all of them, at unload. Context: process. */
 void gs_node_exit(void);

@@ -35,6 +35,8 @@ static __always_inline void visit_seen(struct gs_watch *watch, void *arg)
 	if (!seen->n++)
 		seen->first = watch;
 	seen->roles |= 1u << watch->role;
+	if (watch->role == GS_BORROWER)
+		seen->refuse |= READ_ONCE(watch->redirect);
 }
 
 static __always_inline void visit_count(struct gs_watch *watch, void *arg)
@@ -92,7 +94,7 @@ static __always_inline bool see(const struct gs_fn *fn, const struct inode *inod
 	if (seen.roles & (1u << GS_BORROWER)) {
 		/* What is passive or exempt elsewhere is refused here. */
 		if (passive)
-			return seen.first->redirect & GS_KIND_BIT(fn->kind);
+			return seen.refuse & GS_KIND_BIT(fn->kind);
 	} else if (passive || (seen.roles & (1u << GS_EXEMPT))) {
 		return false;
 	}

@@ -47,7 +47,9 @@ void gs_watch_refresh(struct gs_watch *watch)
 	unsigned int redirect = 0;
 	struct gs_link *link;
 
-	if (watch->role == GS_BORROWER) {
+	if (gs_going && watch->role == GS_MEMBER) {
+		/* Nobody is held any more, and whoever was goes on without us. */
+	} else if (watch->role == GS_BORROWER) {
 		redirect = watch->revoked ? GS_ALL_CALLS : GS_KIND_BIT(GS_OPEN);
 	} else if (watch->role == GS_MEMBER) {
 		list_for_each_entry(link, &watch->links, of_watch)
