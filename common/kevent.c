@@ -98,7 +98,7 @@ int gs_kevents_open(size_t buffer, struct gs_kevents **ret, struct gs_err *err)
 {
 	cleanup_kevents struct gs_kevents *events = gs_calloc(1, sizeof(*events));
 	int size = (int)(buffer ? buffer : BUFFER_DEFAULT);
-	struct gs_err own;
+	struct gs_err own = { 0 };
 	int r;
 
 	err = err ? err : &own;
@@ -245,7 +245,7 @@ int gs_kevent_next(struct gs_kevents *events, int timeout_ms, enum gs_kevent_wha
 		   struct gs_kevent *ret, struct gs_err *err)
 {
 	uint64_t deadline = gs_boottime_ms() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0);
-	struct gs_err own;
+	struct gs_err own = { 0 };
 
 	err = err ? err : &own;
 	for (;;) {

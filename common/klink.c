@@ -104,7 +104,7 @@ static int find_module(struct gs_klink *link, struct gs_err *err)
 static int ask(struct gs_klink *link, struct gs_kreq *req, bool dump, gs_knl_take take, void *arg,
 	       struct gs_err *err)
 {
-	struct gs_err own;
+	struct gs_err own = { 0 };
 	int r = 0;
 
 	err = err ? err : &own;
@@ -132,7 +132,7 @@ static void start(struct gs_kreq *req, uint8_t cmd)
 int gs_klink_open(struct gs_klink **ret, struct gs_err *err)
 {
 	cleanup_klink struct gs_klink *link = gs_calloc(1, sizeof(*link));
-	struct gs_err own;
+	struct gs_err own = { 0 };
 	int r;
 
 	err = err ? err : &own;

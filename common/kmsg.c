@@ -76,28 +76,12 @@ static int bad(struct gs_err *err, unsigned int type)
 	return gs_err_set(err, EPROTO, "the module's %s is not of its type", gs_kname_attr(type));
 }
 
-/* libmnl takes a number that is longer than its type, which would read half of another one. */
-static size_t exact_len(enum mnl_attr_data_type type)
-{
-	switch (type) {
-	case MNL_TYPE_U8:
-		return 1;
-	case MNL_TYPE_U32:
-		return 4;
-	case MNL_TYPE_U64:
-		return 8;
-	default:
-		return 0;
-	}
-}
-
 static int check(const struct nlattr *attr, unsigned int type, struct gs_err *err)
 {
-	size_t want = exact_len(types[type]), len = mnl_attr_get_payload_len(attr);
+	size_t len = mnl_attr_get_payload_len(attr);
 
-	if (mnl_attr_validate(attr, types[type]) < 0 || (want && len != want))
-		return bad(err, type);
-	if (types[type] == MNL_TYPE_NUL_STRING && len > GS_NAME_MAX + 1)
+	if (mnl_attr_validate(attr, types[type]) < 0 ||
+	    (types[type] == MNL_TYPE_NUL_STRING && len > GS_NAME_MAX + 1))
 		return bad(err, type);
 	return 0;
 }
@@ -203,8 +187,7 @@ static int walk(const struct attrs *attrs, unsigned int outer, unsigned int type
 	/* Checks them all. */
 	if (take_apart(mnl_attr_get_payload(nest), mnl_attr_get_payload_len(nest), &inner, err) < 0)
 		return -EPROTO;
-	mnl_attr_for_each_nested(attr, nest)
-	{
+	mnl_attr_for_each_nested(attr, nest) {
 		if (mnl_attr_get_type(attr) == type && one(attr, watch, err) < 0)
 			return -EPROTO;
 	}

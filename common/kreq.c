@@ -20,9 +20,7 @@ void gs_kreq_start(struct gs_kreq *req, uint16_t family, uint8_t cmd, uint8_t ve
 
 void gs_kreq_data(struct gs_kreq *req, uint16_t type, const void *data, size_t len)
 {
-	/* nla_len has 16 bits. */
-	if (len > UINT16_MAX - MNL_ATTR_HDRLEN ||
-	    !mnl_attr_put_check(req->nlh, sizeof(req->buf), type, len, data))
+	if (!mnl_attr_put_check(req->nlh, sizeof(req->buf), type, len, data))
 		req->full = true;
 }
 
