@@ -180,15 +180,14 @@ struct nlattr *mnl_attr_next(const struct nlattr *attr)
 
 int mnl_attr_validate(const struct nlattr *attr, enum mnl_attr_data_type type)
 {
-	static const size_t least[MNL_TYPE_MAX] = {
-		[MNL_TYPE_U8] = 1,  [MNL_TYPE_U16] = 2,	   [MNL_TYPE_U32] = 4,
-		[MNL_TYPE_U64] = 8, [MNL_TYPE_STRING] = 1, [MNL_TYPE_NUL_STRING] = 1
+	static const size_t sizes[MNL_TYPE_MAX] = {
+		[MNL_TYPE_U8] = 1, [MNL_TYPE_U16] = 2, [MNL_TYPE_U32] = 4, [MNL_TYPE_U64] = 8
 	};
 	size_t len = mnl_attr_get_payload_len(attr);
 	const char *p = mnl_attr_get_payload(attr);
 
-	if (len >= least[type] && (type != MNL_TYPE_FLAG || len == 0) &&
-	    (type != MNL_TYPE_NUL_STRING || p[len - 1] == '\0') &&
+	if ((!sizes[type] || len == sizes[type]) && (type != MNL_TYPE_FLAG || len == 0) &&
+	    (type != MNL_TYPE_NUL_STRING || (len && p[len - 1] == '\0')) &&
 	    (type != MNL_TYPE_NESTED || len == 0 || len >= MNL_ATTR_HDRLEN))
 		return 0;
 	errno = ERANGE;
