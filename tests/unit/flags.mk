@@ -6,3 +6,10 @@ LDFLAGS_test_cgroup_kill = -Wl,--wrap=open,--wrap=open64,--wrap=kill
 
 # A folder that was opened and then can't be read.
 LDFLAGS_test_file = -Wl,--wrap=fdopendir
+
+# What tests/unit/fakekernel.c stands in for.
+FAKEKERNEL = -Wl,--wrap=mnl_socket_sendto,--wrap=mnl_socket_bind,--wrap=mnl_socket_setsockopt \
+	-Wl,--wrap=recvmsg,--wrap=poll
+LDFLAGS_test_klink = $(FAKEKERNEL)
+LDFLAGS_test_klink_dump = $(FAKEKERNEL)
+LDFLAGS_test_kevent = $(FAKEKERNEL)
