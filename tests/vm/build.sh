@@ -11,12 +11,15 @@ set -euo pipefail
 source "$(dirname "$0")/lib/common.sh"
 source "$VM_DIR/lib/apt.sh"
 source "$VM_DIR/lib/kernel.sh"
+source "$VM_DIR/lib/toolchain.sh"
 source "$VM_DIR/lib/user.sh"
 
 (($# == 2)) || {
 	echo "usage: build.sh KERNEL OUTDIR" >&2
 	exit 2
 }
+# Settings of a make that called us (SAN=1, its job server) are not for these.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 kernel_get "$1"
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
@@ -28,6 +31,7 @@ module_dirs=(kmod tests/fakegpu tests/vm/modules)
 copy_sources() {
 	local dir file
 	mkdir -p "$out/src"
+	cp -p "$VM_TOP/VERSION" "$out/src"
 	for dir in include "${module_dirs[@]}"; do
 		[[ -d $VM_TOP/$dir ]] || continue
 		mkdir -p "$out/src/$dir"
@@ -39,7 +43,23 @@ copy_sources() {
 }
 
 # What every build against a distribution's headers says.
-harmless='^(Skipping BTF|warning: the compiler differs|  The kernel was b|  You are using)'
+harmless='^(warning: the compiler differs|warning: pahole version differs|  The kernel was b|  You are using)'
+
+# build_in FOLDER: runs the kernel's make for the modules there.
+build_in() {
+	# Type information for BPF needs pahole, and nothing here uses it.
+	local run=() flags=(W=1 KCFLAGS=-Werror CONFIG_DEBUG_INFO_BTF_MODULES=)
+	if [[ $K_TOOLCHAIN == host ]]; then
+		flags+=(CC="$(user_cc "$K_ARCH")")
+	else
+		toolchain_get "$K_TOOLCHAIN" "$K_ARCH"
+		run=(toolchain_run "$out")
+		flags+=(CC="$TOOLCHAIN_CC")
+	fi
+	[[ $K_ARCH != arm64 ]] || flags+=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-)
+	"${run[@]}" make -s -j"$(nproc)" -C "$K_HEADERS" M="$1" \
+		"${flags[@]}" modules 2>&1 | { grep -vE "$harmless" || true; } >&2
+}
 
 build_modules() {
 	local dir
@@ -51,9 +71,7 @@ build_modules() {
 	rm -f "$out"/modules/*.ko
 	for dir in "${module_dirs[@]}"; do
 		[[ -e $out/src/$dir/Kbuild ]] || continue
-		make -s -j"$(nproc)" -C "$K_HEADERS" M="$out/src/$dir" CC=gcc-12 \
-			W=1 KCFLAGS=-Werror modules 2>&1 |
-			{ grep -vE "$harmless" || true; } >&2
+		build_in "$out/src/$dir"
 		find "$out/src/$dir" -name '*.ko' -exec cp -p {} "$out/modules" \;
 	done
 }

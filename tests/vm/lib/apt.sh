@@ -110,3 +110,16 @@ apt_download() {
 		return 1
 	}
 }
+
+# apt_download_with_depends FOLDER PACKAGE...: makes FOLDER and puts the .deb files of all that a
+# machine without any package would get there.
+apt_download_with_depends() {
+	local folder=$1
+	shift
+	mkdir -p "$folder/partial"
+	apt-get -q -c "$APT_DIR/conf" -o Dir::Cache::archives="$folder" --download-only -y \
+		--no-install-recommends install "$@" >"$folder/log" 2>&1 || {
+		cat "$folder/log" >&2
+		return 1
+	}
+}

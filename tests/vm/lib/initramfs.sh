@@ -11,7 +11,11 @@ guest_modules=(virtio_pci virtio_console virtio_blk ext4 crc32c_generic overlay 
 # Sets BASE_CPIO for the kernel of kernel_get.
 initramfs_base() {
 	local key
-	key=$(cat "$VM_DIR"/lib/initramfs.sh "$VM_DIR/init" | hash_of)
+	key=$({
+		declare -f initramfs_make_base user_make_sysroot
+		echo "${guest_modules[@]}"
+		cat "$VM_DIR/init"
+	} | hash_of)
 	BASE_CPIO=$VM_CACHE/initramfs/${K_DIR##*/}-$key
 	cached "$BASE_CPIO" initramfs_make_base
 	BASE_CPIO=$BASE_CPIO/cpio

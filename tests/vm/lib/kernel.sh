@@ -31,7 +31,8 @@ kernel_get() {
 	local key
 	key=$({
 		echo "$K_ARCH $K_SUITE $K_PIN"
-		cat "$VM_DIR"/lib/kernel.sh
+		declare -f kernel_make kernel_unpack kernel_inner
+		echo "${kernel_leave_out[@]}"
 	} | hash_of)
 	K_DIR=$VM_CACHE/kernels/$K_NAME-$K_PIN-$key
 	cached "$K_DIR" kernel_make

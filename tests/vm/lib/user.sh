@@ -14,10 +14,13 @@ user_build() {
 	mkdir -p "$USER_PROGRAMS"
 	(
 		flock 9
-		# Another make's settings (SAN=1, a job server) are not for this one.
-		env -u MAKEFLAGS -u MAKELEVEL make -s --no-print-directory -C "$VM_TOP" \
+		make -s --no-print-directory -C "$VM_TOP" \
 			-j"$(nproc)" WERROR=1 B="$b" CC="$cc" CPPFLAGS="$cppflags" \
-			LDFLAGS="$ldflags" PIE=-static-pie "$b/gpusharectl" "$b/libgpushare.a"
+			LDFLAGS="$ldflags" PIE=-static-pie "$b/gpusharectl" \
+			"$b/libgpushare.a" >"$b/log" 2>&1 || {
+			cat "$b/log"
+			exit 1
+		}
 		cmp -s "$b/gpusharectl" "$USER_PROGRAMS/gpusharectl" ||
 			cp "$b/gpusharectl" "$USER_PROGRAMS"
 		for file in "$VM_DIR"/programs/*.c; do
@@ -52,7 +55,7 @@ user_is_new() {
 user_sysroot() {
 	local suite
 	suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-	USER_SYSROOT=$VM_CACHE/sysroot/$suite-$1-$(hash_of <"$VM_DIR/lib/user.sh")
+	USER_SYSROOT=$VM_CACHE/sysroot/$suite-$1-$(declare -f user_make_sysroot | hash_of)
 	cached "$USER_SYSROOT" user_make_sysroot "$suite" "$1"
 }
 
