@@ -267,10 +267,12 @@ static void put_watch(const struct gs_kwatch *watch)
 	put("name", "%s", watch->name);
 	put("role", "%s", gs_kname_role(watch->role));
 	put_number("pid", watch->pid);
+	put_number("pidns", watch->pidns);
 	put_number("cgroup", watch->cgroup_id);
 	put_list("holdings", &holdings);
 	put_number("kill", watch->kill_on_return);
 	put_number("revoked", watch->revoked);
+	put_number("killed", watch->killed);
 	put_number("files", watch->files);
 	put_number("touches", touches);
 	put_list("counts", &counts);
@@ -308,7 +310,7 @@ static void put_event(const struct gs_kevent *e)
 	bool state = e->event == GS_EV_STATE;
 
 	put("event", "%s", gs_kname_event(e->event));
-	put_number("n", e->event_seq);
+	put_number("seq", e->event_seq);
 	if (*e->name)
 		put("name", "%s", e->name);
 	if (state)
@@ -317,8 +319,6 @@ static void put_event(const struct gs_kevent *e)
 		put("state", "%s", gs_kname_state(e->state));
 	if (state || e->cause)
 		put("cause", "%s", gs_kname_cause(e->cause));
-	if (e->seq)
-		put_number("seq", e->seq);
 	if (*e->watch)
 		put("watch", "%s", e->watch);
 	if (e->has_dev)
