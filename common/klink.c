@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands of the kernel module. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/klink.h"
@@ -19,21 +17,8 @@ struct gs_klink {
 	uint16_t family; /* 0: not known, or not there any more */
 };
 
-/* Is the module at work, though its family is not to be seen? sysfs shows it in every namespace. */
-static bool module_live(void)
+static int not_loaded(struct gs_err *err)
 {
-	char text[8] = "";
-	cleanup_close int fd = open("/sys/module/gpushare/initstate", O_RDONLY | O_CLOEXEC);
-
-	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strncmp(text, "live", 4) == 0;
-}
-
-static int no_family(struct gs_err *err)
-{
-	if (module_live())
-		return gs_err_set(err, EPERM,
-				  "kernel module gpushare speaks to the initial network namespace "
-				  "alone, and this is another one");
 	return gs_err_set(err, ENOENT, "kernel module gpushare is not loaded");
 }
 
@@ -80,13 +65,13 @@ static int find_module(struct gs_klink *link, struct gs_err *err)
 	int r = gs_knl_family(&link->nl, GS_GENL_NAME, GS_MCGRP_EVENTS, &family, err);
 
 	if (r == -ENOENT && link->nl.refused)
-		return no_family(err);
+		return not_loaded(err);
 	if (r < 0)
 		return gs_err_prefix(err, "find kernel module gpushare");
 	gs_kreq_start(&req, family.id, GS_CMD_STATUS, GS_GENL_VERSION);
 	r = gs_knl_ask(&link->nl, &req, false, take_status, &status, err);
 	if (r == -ENOENT && link->nl.refused && !link->nl.said)
-		return no_family(err);
+		return not_loaded(err);
 	if (r < 0)
 		return refusal(link, err);
 	if (status.abi != GS_ABI_VERSION)

@@ -302,11 +302,12 @@ int gs_kmsg_watch(const struct nlmsghdr *nlh, struct gs_kwatch *ret, struct gs_e
 	}
 	watch.role = get_u8(&attrs, GS_A_ROLE);
 	watch.pid = get_u32(&attrs, GS_A_PID);
-	watch.start_time = get_u64(&attrs, GS_A_START_TIME);
+	watch.pidns = get_u32(&attrs, GS_A_PIDNS);
 	watch.cgroup_id = get_u64(&attrs, GS_A_CGROUP_ID);
 	watch.cgroup_v1 = attrs.v[GS_A_CGROUP_V1] != NULL;
 	watch.kill_on_return = attrs.v[GS_A_KILL_ON_RETURN] != NULL;
 	watch.revoked = attrs.v[GS_A_REVOKED] != NULL;
+	watch.killed = attrs.v[GS_A_KILLED] != NULL;
 	watch.files = get_u32(&attrs, GS_A_FILES);
 	get_name(&attrs, GS_A_NAME, watch.name);
 	*ret = watch;
@@ -327,7 +328,6 @@ int gs_kmsg_event(const struct nlmsghdr *nlh, struct gs_kevent *ret, struct gs_e
 		.state = get_u8(&attrs, GS_A_STATE),
 		.from = get_u8(&attrs, GS_A_FROM),
 		.cause = get_u8(&attrs, GS_A_CAUSE),
-		.seq = get_u64(&attrs, GS_A_SEQ),
 		.has_dev = attrs.v[GS_A_DEV] != NULL,
 		.dev = get_u32(&attrs, GS_A_DEV),
 		.has_kind = attrs.v[GS_A_KIND] != NULL,

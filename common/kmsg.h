@@ -74,9 +74,10 @@ struct gs_kcount {
 struct gs_kwatch {
 	gs_kname name;
 	unsigned int role; /* enum gs_role */
-	uint32_t pid; /* 0: by cgroup */
-	uint64_t start_time, cgroup_id;
-	bool cgroup_v1, kill_on_return, revoked;
+	uint32_t pid; /* whose namespace it is; 0: by cgroup */
+	uint32_t pidns; /* inode number of that namespace */
+	uint64_t cgroup_id;
+	bool cgroup_v1, kill_on_return, revoked, killed;
 	struct gs_strv holdings;
 	uint32_t files;
 	struct gs_kcount *counts; /* devices with touches */
@@ -98,13 +99,12 @@ struct gs_kstatus {
 /* An event. What it does not tell is 0 or "". */
 struct gs_kevent {
 	unsigned int event; /* enum gs_event */
-	uint64_t event_seq;
+	uint64_t event_seq; /* what LEND and RELEASE ask for, if it tells of IDLE or RETURNING */
 	uint64_t time_ns; /* CLOCK_BOOTTIME */
 	gs_kname name; /* holding */
 	gs_kname watch;
 	unsigned int state, from; /* enum gs_state */
 	unsigned int cause; /* enum gs_cause */
-	uint64_t seq; /* that LEND or RELEASE asks for */
 	bool has_dev; /* @dev is there */
 	uint32_t dev;
 	bool has_kind; /* @kind is there */

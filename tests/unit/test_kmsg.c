@@ -54,10 +54,11 @@ static void make_watch(void)
 	mnl_attr_put_strz(msg.nlh, GS_A_NAME, "w");
 	mnl_attr_put_u8(msg.nlh, GS_A_ROLE, GS_BORROWER);
 	mnl_attr_put_u32(msg.nlh, GS_A_PID, 77);
-	mnl_attr_put_u64(msg.nlh, GS_A_START_TIME, 1ULL << 40);
+	mnl_attr_put_u32(msg.nlh, GS_A_PIDNS, UINT32_MAX);
 	put_names(holdings, 2);
 	mnl_attr_put(msg.nlh, GS_A_KILL_ON_RETURN, 0, NULL);
 	mnl_attr_put(msg.nlh, GS_A_REVOKED, 0, NULL);
+	mnl_attr_put(msg.nlh, GS_A_KILLED, 0, NULL);
 	mnl_attr_put_u32(msg.nlh, GS_A_FILES, 3);
 	counts = mnl_attr_nest_start(msg.nlh, GS_A_COUNTS);
 	put_count(gs_kdev(195, 0), 5);
@@ -104,7 +105,6 @@ static void make_event(void)
 	mnl_attr_put_u8(msg.nlh, GS_A_STATE, GS_RETURNING);
 	mnl_attr_put_u8(msg.nlh, GS_A_FROM, GS_LENT);
 	mnl_attr_put_u8(msg.nlh, GS_A_CAUSE, GS_BY_TOUCH);
-	mnl_attr_put_u64(msg.nlh, GS_A_SEQ, 21);
 	mnl_attr_put_u32(msg.nlh, GS_A_DEV, 0xc300);
 	mnl_attr_put_u8(msg.nlh, GS_A_KIND, GS_IOCTL);
 	mnl_attr_put_u32(msg.nlh, GS_A_PID, 23);
@@ -143,11 +143,12 @@ static void test_watch(void **state)
 	assert_string_equal(w.name, "w");
 	assert_int_equal(w.role, GS_BORROWER);
 	assert_int_equal(w.pid, 77);
-	assert_true(w.start_time == 1ULL << 40);
+	assert_true(w.pidns == UINT32_MAX);
 	assert_int_equal(w.cgroup_id, 0);
 	assert_false(w.cgroup_v1);
 	assert_true(w.kill_on_return);
 	assert_true(w.revoked);
+	assert_true(w.killed);
 	assert_int_equal(w.files, 3);
 	assert_int_equal(w.holdings.n, 2);
 	assert_string_equal(w.holdings.v[0], "a");
@@ -169,7 +170,7 @@ static void test_watch(void **state)
 	assert_int_equal(w.pid, 0);
 	assert_int_equal(w.cgroup_id, 9);
 	assert_true(w.cgroup_v1);
-	assert_false(w.kill_on_return || w.revoked);
+	assert_false(w.kill_on_return || w.revoked || w.killed);
 	assert_int_equal(w.holdings.n + w.n_counts, 0);
 	gs_kwatch_free(&w);
 }
@@ -232,7 +233,6 @@ static void test_event(void **state)
 	assert_int_equal(e.state, GS_RETURNING);
 	assert_int_equal(e.from, GS_LENT);
 	assert_int_equal(e.cause, GS_BY_TOUCH);
-	assert_int_equal(e.seq, 21);
 	assert_true(e.has_dev);
 	assert_int_equal(e.dev, 0xc300);
 	assert_true(e.has_kind);
