@@ -82,7 +82,8 @@ static bool kill_watch(const struct gs_watch *watch)
 	}
 	rcu_read_lock();
 	/* Threads, for a process may have let its first one exit. */
-	for_each_process_thread(process, thread) {
+	for_each_process_thread(process, thread)
+	{
 		if (thread->exit_state || !in_cgroup(thread, watch))
 			continue;
 		kill_pid(task_tgid(thread), SIGKILL, 1);

@@ -53,6 +53,8 @@ void gs_file_closed(struct file *file)
 		hlist_del_rcu(&entry->hash);
 		WRITE_ONCE(gs_n_files, gs_n_files - 1);
 		entry->watch->files--;
+		if (entry->watch->revoked)
+			WRITE_ONCE(gs_special, gs_special - 1);
 		list_for_each_entry(link, &entry->watch->links,
 				    of_watch) if (!--link->holding->files)
 			gs_holding_drained(link->holding);

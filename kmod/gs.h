@@ -128,6 +128,7 @@ struct gs_holding {
  * @key: its PID namespace, or the id of its cgroup
  * @redirect: bits by enum gs_kind: calls that the callback must not let pass by itself
  * @init: the namespace's first process
+ * @nested: it lies in another watch, or another in it
  * @kill: to be killed by the actor; @killed: SIGKILL was sent
  */
 struct gs_watch {
@@ -140,6 +141,7 @@ struct gs_watch {
 	bool kill_on_return;
 	bool kill;
 	bool killed;
+	bool nested;
 	bool again; /* somebody was there: kill once more */
 	struct gs_counts __percpu *counts;
 
@@ -184,6 +186,13 @@ struct gs_call {
 extern struct mutex gs_config;
 extern spinlock_t gs_lock;
 extern bool gs_going;
+
+/*
+ * How many things there are that see() in see.c can't do in its short way: watches by cgroup, exempt
+ * ones, one inside another, nodes with passive calls, open files of revoked borrowers. Changed under
+ * gs_lock.
+ */
+extern unsigned int gs_special;
 extern struct workqueue_struct *gs_wq;
 
 /** gs_features() - GS_F_* bits of this kernel (main.c). Context: any. */

@@ -120,6 +120,7 @@ static void revoke_borrowers(struct gs_holding *holding)
 		if (watch->role != GS_BORROWER || watch->revoked)
 			continue;
 		watch->revoked = true;
+		WRITE_ONCE(gs_special, gs_special + watch->files);
 		watch->kill = watch->kill_on_return || !gs_agent_alive();
 		gs_watch_refresh(watch);
 		notice = gs_event_new(GS_EV_REVOKED);
@@ -243,8 +244,13 @@ static void check_idle(struct gs_holding *holding)
 
 	spin_lock(&gs_lock);
 	for (again = false;; again = true) {
-		if (holding->state != GS_ACTIVE || (again && !holding->checking))
+		if (holding->state != GS_ACTIVE)
 			break;
+		if (again && !holding->checking) {
+			/* Touched meanwhile: look again later. */
+			schedule_tick(holding, after);
+			break;
+		}
 		since = holding->active_since;
 		if (gs_holding_last(holding, &last) && time_after(last, since))
 			since = last;

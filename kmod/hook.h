@@ -12,6 +12,7 @@ struct netlink_ext_ack;
  * @addr: its entry; 0 for a free slot
  * @wrapper: what a redirected call runs instead
  * @users: nodes that it serves
+ * @bit: GS_KIND_BIT(kind)
  * @inside: callers in @wrapper; the slot is not used again before they are gone
  */
 struct gs_fn {
@@ -19,6 +20,7 @@ struct gs_fn {
 	unsigned long addr;
 	unsigned long wrapper;
 	enum gs_kind kind;
+	unsigned int bit;
 	unsigned int users;
 	atomic_t inside;
 };

@@ -32,6 +32,7 @@ MODULE_PARM_DESC(settle_ms, "milliseconds from the borrowers' last close to the 
 
 DEFINE_SPINLOCK(gs_lock);
 bool gs_going;
+unsigned int gs_special;
 struct workqueue_struct *gs_wq;
 
 static const struct {

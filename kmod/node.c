@@ -164,6 +164,7 @@ static bool same_functions(const struct gs_node *node, const unsigned long addrs
 static void publish(struct gs_node *node, struct gs_node *old)
 {
 	spin_lock(&gs_lock);
+	WRITE_ONCE(gs_special, gs_special + !!node->n_passive - (old && old->n_passive));
 	if (old) {
 		hlist_replace_rcu(&old->hash, &node->hash);
 		list_replace(&old->link, &node->link);
@@ -253,6 +254,7 @@ void gs_node_del(struct gs_node *node, enum gs_cause cause)
 	 * because nobody listens.
 	 */
 	spin_lock(&gs_lock);
+	WRITE_ONCE(gs_special, gs_special - !!node->n_passive);
 	hlist_del_rcu(&node->hash);
 	list_del(&node->link);
 	notice = gs_event_new(GS_EV_UNHOOKED);

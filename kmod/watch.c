@@ -268,6 +268,34 @@ static int watch_update(struct gs_watch *watch, const struct gs_watch *asked,
 	return ret;
 }
 
+/* Is namespace @inner in @outer, or the same? */
+static bool ns_in(struct pid_namespace *inner, const struct pid_namespace *outer)
+{
+	for (; inner; inner = inner->parent)
+		if (inner == outer)
+			return true;
+	return false;
+}
+
+static bool is_nested(const struct gs_watch *watch)
+{
+	struct gs_watch *other;
+
+	if (watch->by != GS_BY_PIDNS)
+		return false;
+	list_for_each_entry(other, &gs_watches,
+			    link) if (other != watch && other->by == GS_BY_PIDNS &&
+				      (ns_in(watch->ns, other->ns) ||
+				       ns_in(other->ns, watch->ns))) return true;
+	return false;
+}
+
+/* See gs_special. */
+static bool is_special(const struct gs_watch *watch)
+{
+	return watch->by != GS_BY_PIDNS || watch->role == GS_EXEMPT || watch->nested;
+}
+
 static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 		     struct netlink_ext_ack *extack)
 {
@@ -302,9 +330,10 @@ static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 		join(watch, &links);
 		list_add_tail(&watch->link, &gs_watches);
 		WRITE_ONCE(gs_watch_count[watch->by], gs_watch_count[watch->by] + 1);
-		hlist_add_head_rcu(&watch->hash,
-				   &gs_watch_hash[watch->by][hash_long(watch->key, GS_WATCH_BITS)]);
+		hlist_add_head_rcu(&watch->hash, gs_watch_bucket(watch->by, watch->key));
 		gs_n_watches++;
+		watch->nested = is_nested(watch);
+		WRITE_ONCE(gs_special, gs_special + is_special(watch));
 	}
 	spin_unlock(&gs_lock);
 out:
@@ -347,6 +376,7 @@ static void unlink_watch(struct gs_watch *watch)
 	spin_lock(&gs_lock);
 	hlist_del_rcu(&watch->hash);
 	WRITE_ONCE(gs_watch_count[watch->by], gs_watch_count[watch->by] - 1);
+	WRITE_ONCE(gs_special, gs_special - is_special(watch));
 	list_del(&watch->link);
 	gs_n_watches--;
 	watch->kill = false;

@@ -85,11 +85,22 @@ bool gs_watch_last(const struct gs_watch *watch, unsigned long *last);
 /** gs_watch_exit() - forgets all. Context: process; hooks are gone, nobody calls any more. */
 void gs_watch_exit(void);
 
+/*
+ * Namespaces are objects of a slab, a few hundred bytes apart; numbers of cgroups only grow. The low
+ * bits of both are as good as any hash of them, which each call would pay for.
+ */
+static __always_inline struct hlist_head *gs_watch_bucket(enum gs_by by, unsigned long key)
+{
+	if (by == GS_BY_PIDNS)
+		key >>= 6;
+	return &gs_watch_hash[by][key % (1 << GS_WATCH_BITS)];
+}
+
 static __always_inline struct gs_watch *gs_watch_lookup(enum gs_by by, unsigned long key)
 {
 	struct gs_watch *watch;
 
-	hlist_for_each_entry_rcu_notrace(watch, &gs_watch_hash[by][hash_long(key, GS_WATCH_BITS)],
+	hlist_for_each_entry_rcu_notrace(watch, gs_watch_bucket(by, key),
 					 hash) if (watch->key == key) return watch;
 	return NULL;
 }

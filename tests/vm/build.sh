@@ -32,7 +32,6 @@ copy_sources() {
 	local dir file
 	mkdir -p "$out/src"
 	cp -p "$VM_TOP/VERSION" "$out/src"
-	cp -p "$VM_TOP/VERSION" "$out/src"
 	for dir in include "${module_dirs[@]}"; do
 		[[ -d $VM_TOP/$dir ]] || continue
 		mkdir -p "$out/src/$dir"
