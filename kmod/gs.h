@@ -188,9 +188,8 @@ extern spinlock_t gs_lock;
 extern bool gs_going;
 
 /*
- * How many things there are that see() in see.c can't do in its short way: watches by cgroup, exempt
- * ones, one inside another, nodes with passive calls, open files of revoked borrowers. Changed under
- * gs_lock.
+ * How many things there are that see() in see.c can't do in its short way: watches by cgroup,
+ * exempt ones, one inside another, open files of revoked borrowers. Changed under gs_lock.
  */
 extern unsigned int gs_special;
 extern struct workqueue_struct *gs_wq;
@@ -198,9 +197,12 @@ extern struct workqueue_struct *gs_wq;
 /** gs_features() - GS_F_* bits of this kernel (main.c). Context: any. */
 u32 gs_features(void);
 
-/* main.c: parameters */
-extern unsigned int gs_lend_after_ms;
-extern unsigned int gs_hold_max_ms;
-extern unsigned int gs_settle_ms;
+/*
+ * The times of a holding that has none of its own: the module's parameters, within the bounds
+ * (main.c). In milliseconds. Context: any.
+ */
+u32 gs_default_lend_after(void);
+u32 gs_default_hold_max(void);
+u32 gs_default_settle(void);
 
 #endif

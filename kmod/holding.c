@@ -491,11 +491,9 @@ int gs_holding_set(const struct gs_holding_spec *spec, struct netlink_ext_ack *e
 	holding->n_devs = spec->n_devs;
 	for (i = 0; i < spec->n_devs; i++)
 		holding->devs[i] = new_decode_dev(spec->devs[i]);
-	holding->lend_after_ms =
-		given(spec->lend_after_ms, clamp(gs_lend_after_ms, 1u, GS_LEND_AFTER_MAX_MS));
-	holding->hold_max_ms =
-		given(spec->hold_max_ms, clamp(gs_hold_max_ms, 1u, GS_HOLD_MAX_MAX_MS));
-	holding->settle_ms = given(spec->settle_ms, min(gs_settle_ms, GS_SETTLE_MAX_MS));
+	holding->lend_after_ms = given(spec->lend_after_ms, gs_default_lend_after());
+	holding->hold_max_ms = given(spec->hold_max_ms, gs_default_hold_max());
+	holding->settle_ms = given(spec->settle_ms, gs_default_settle());
 	holding->state = GS_UNKNOWN;
 	holding->since = gs_clock();
 	INIT_LIST_HEAD(&holding->links);

@@ -162,6 +162,7 @@ static void fill_slot(struct gs_fn *fn, unsigned long addr, enum gs_kind kind)
 {
 	memset(&fn->ops, 0, sizeof(fn->ops));
 	fn->addr = addr;
+	fn->passive = 0;
 	fn->kind = kind;
 	fn->bit = GS_KIND_BIT(kind);
 	fn->wrapper = gs_wrapper(fn);

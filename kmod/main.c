@@ -15,18 +15,18 @@
 #include "node.h"
 #include "watch.h"
 
-unsigned int gs_lend_after_ms = 30000;
-module_param_named(lend_after_ms, gs_lend_after_ms, uint, 0644);
+static unsigned int lend_after_ms = 30000;
+module_param(lend_after_ms, uint, 0644);
 MODULE_PARM_DESC(lend_after_ms, "milliseconds without a touch after which a new holding is idle "
 				"(default 30000)");
 
-unsigned int gs_hold_max_ms = 30000;
-module_param_named(hold_max_ms, gs_hold_max_ms, uint, 0644);
+static unsigned int hold_max_ms = 30000;
+module_param(hold_max_ms, uint, 0644);
 MODULE_PARM_DESC(hold_max_ms, "milliseconds after a return at which held callers go on, whatever "
 			      "the borrowers do (default 30000)");
 
-unsigned int gs_settle_ms = 500;
-module_param_named(settle_ms, gs_settle_ms, uint, 0644);
+static unsigned int settle_ms = 500;
+module_param(settle_ms, uint, 0644);
 MODULE_PARM_DESC(settle_ms, "milliseconds from the borrowers' last close to the release, when no "
 			    "agent looks at the card's memory (default 500)");
 
@@ -34,6 +34,21 @@ DEFINE_SPINLOCK(gs_lock);
 bool gs_going;
 unsigned int gs_special;
 struct workqueue_struct *gs_wq;
+
+u32 gs_default_lend_after(void)
+{
+	return clamp(READ_ONCE(lend_after_ms), 1u, GS_LEND_AFTER_MAX_MS);
+}
+
+u32 gs_default_hold_max(void)
+{
+	return clamp(READ_ONCE(hold_max_ms), 1u, GS_HOLD_MAX_MAX_MS);
+}
+
+u32 gs_default_settle(void)
+{
+	return min(READ_ONCE(settle_ms), GS_SETTLE_MAX_MS);
+}
 
 static const struct {
 	u32 bit;

@@ -2,6 +2,7 @@
 /* The netlink family: commands. */
 #include <linux/capability.h>
 #include <linux/file.h>
+#include <linux/nsproxy.h>
 #include <net/sock.h>
 
 #include "agent.h"
@@ -45,19 +46,22 @@ static const struct nla_policy policy[GS_A_MAX + 1] = {
 		__a;                                                           \
 	})
 
-/* A name: not empty, no control character (it is printed in logs), ends within its bounds. */
+/* A name: not empty, no control character (it is printed in logs), one end and that at its end. */
 static const char *get_name(struct nlattr *attr, struct netlink_ext_ack *extack)
 {
-	const char *name, *c;
+	const char *name;
+	int i, len;
 
 	if (!attr)
 		return NULL;
 	name = nla_data(attr);
-	for (c = name; *c; c++)
-		if (*c < ' ' || *c == 0x7f)
+	len = nla_len(attr) - 1;
+	for (i = 0; i < len; i++)
+		if ((unsigned char)name[i] < ' ' || name[i] == 0x7f)
 			break;
-	if (*c || c == name) {
-		gs_refuse_attr(extack, attr, "a name is empty or holds a control character");
+	if (len <= 0 || len > GS_NAME_MAX || i < len || name[len]) {
+		gs_refuse_attr(extack, attr,
+			       "a name is empty, too long, or holds a control character");
 		return NULL;
 	}
 	return name;
@@ -146,7 +150,9 @@ static int do_hook_add(struct sk_buff *skb, struct genl_info *info)
 		nlmsg_free(reply);
 		return ret;
 	}
-	return genlmsg_reply(reply, info);
+	/* The node is hooked, whether the sender has room for the answer or not. */
+	(void)genlmsg_reply(reply, info);
+	return 0;
 }
 
 static int do_hook_del(struct sk_buff *skb, struct genl_info *info)
@@ -229,10 +235,7 @@ static int get_holdings(struct gs_watch_spec *spec, struct genl_info *info)
 		return 0;
 	nla_for_each_nested(attr, list, rest)
 	{
-		/* The policy does not reach into a list of the same attribute. */
-		if (nla_type(attr) != GS_A_NAME || nla_len(attr) < 2 ||
-		    nla_len(attr) > GS_NAME_MAX + 1 ||
-		    ((const char *)nla_data(attr))[nla_len(attr) - 1]) {
+		if (nla_type(attr) != GS_A_NAME) {
 			gs_refuse_attr(info->extack, attr, "not a list of names");
 			return -EINVAL;
 		}
@@ -334,12 +337,15 @@ static int do_watch_del(struct sk_buff *skb, struct genl_info *info)
 
 static int do_lend(struct sk_buff *skb, struct genl_info *info)
 {
-	struct gs_holding *holding = get_holding(info);
 	struct nlattr *seq = need(info, GS_A_SEQ);
+	struct gs_holding *holding;
 
+	if (!seq)
+		return -EINVAL;
+	holding = get_holding(info);
 	if (IS_ERR(holding))
 		return PTR_ERR(holding);
-	return seq ? gs_holding_lend(holding, nla_get_u64(seq), info->extack) : -EINVAL;
+	return gs_holding_lend(holding, nla_get_u64(seq), info->extack);
 }
 
 static int do_withdraw(struct sk_buff *skb, struct genl_info *info)
@@ -356,12 +362,15 @@ static int do_withdraw(struct sk_buff *skb, struct genl_info *info)
 
 static int do_release(struct sk_buff *skb, struct genl_info *info)
 {
-	struct gs_holding *holding = get_holding(info);
 	struct nlattr *seq = need(info, GS_A_SEQ);
+	struct gs_holding *holding;
 
+	if (!seq)
+		return -EINVAL;
+	holding = get_holding(info);
 	if (IS_ERR(holding))
 		return PTR_ERR(holding);
-	return seq ? gs_holding_release(holding, nla_get_u64(seq), info->extack) : -EINVAL;
+	return gs_holding_release(holding, nla_get_u64(seq), info->extack);
 }
 
 static int put_status(struct sk_buff *reply)
@@ -379,9 +388,9 @@ static int put_status(struct sk_buff *reply)
 	    nla_put_u32(reply, GS_A_FEATURES, gs_features()) ||
 	    nla_put_u8(reply, GS_A_AGENT_ALIVE, gs_agent_alive()) ||
 	    nla_put_u64_64bit(reply, GS_A_EVENT_SEQ, seq, GS_A_PAD) ||
-	    nla_put_u32(reply, GS_A_LEND_AFTER_MS, gs_lend_after_ms) ||
-	    nla_put_u32(reply, GS_A_HOLD_MAX_MS, gs_hold_max_ms) ||
-	    nla_put_u32(reply, GS_A_SETTLE_MS, gs_settle_ms) ||
+	    nla_put_u32(reply, GS_A_LEND_AFTER_MS, gs_default_lend_after()) ||
+	    nla_put_u32(reply, GS_A_HOLD_MAX_MS, gs_default_hold_max()) ||
+	    nla_put_u32(reply, GS_A_SETTLE_MS, gs_default_settle()) ||
 	    nla_put_u64_64bit(reply, GS_A_TOTAL_HELD, t.held, GS_A_PAD) ||
 	    nla_put_u64_64bit(reply, GS_A_TOTAL_RETURNS, t.returns, GS_A_PAD) ||
 	    nla_put_u64_64bit(reply, GS_A_TOTAL_SETTLED, t.settled, GS_A_PAD) ||
@@ -419,18 +428,71 @@ static int do_status(struct sk_buff *skb, struct genl_info *info)
 /* ---- The family. */
 
 /*
- * GENL_ADMIN_PERM asks for CAP_NET_ADMIN in the initial user namespace. A privileged container has
- * that too, so its namespaces are looked at as well.
+ * As GENL_ADMIN_PERM would: CAP_NET_ADMIN in the initial user namespace, of the sender and of
+ * whoever opened the socket; but with a message. A privileged container has that too, so namespaces
+ * are looked at as well, the socket's and the sender's.
  */
-static int check_sender(struct net *net, struct netlink_ext_ack *extack)
+static int check_sender(struct sk_buff *skb, struct netlink_ext_ack *extack)
 {
-	if (net != &init_net) {
+	if (!netlink_capable(skb, CAP_NET_ADMIN)) {
+		gs_refuse(extack, "needs CAP_NET_ADMIN in the initial user namespace");
+		return -EPERM;
+	}
+	if (sock_net(skb->sk) != &init_net || current->nsproxy->net_ns != &init_net) {
 		gs_refuse(extack, "not from this network namespace");
 		return -EPERM;
 	}
 	if (task_active_pid_ns(current) != &init_pid_ns) {
 		gs_refuse(extack, "not from this PID namespace");
 		return -EPERM;
+	}
+	return 0;
+}
+
+#define BIT_OF(attr) BIT_ULL(GS_A_##attr)
+
+/* Which attributes a command takes. */
+static const u64 takes[] = {
+	[GS_CMD_HOOK_ADD] = BIT_OF(FD) | BIT_OF(DRIVER) | BIT_OF(PASSIVE),
+	[GS_CMD_HOOK_DEL] = BIT_OF(DEV),
+	[GS_CMD_HOLDING_SET] = BIT_OF(NAME) | BIT_OF(DEVS) | BIT_OF(LEND_AFTER_MS) |
+			       BIT_OF(HOLD_MAX_MS) | BIT_OF(SETTLE_MS),
+	[GS_CMD_HOLDING_DEL] = BIT_OF(NAME),
+	[GS_CMD_WATCH_SET] = BIT_OF(NAME) | BIT_OF(ROLE) | BIT_OF(PID) | BIT_OF(START_TIME) |
+			     BIT_OF(CGROUP_ID) | BIT_OF(CGROUP_V1) | BIT_OF(HOLDINGS) |
+			     BIT_OF(KILL_ON_RETURN),
+	[GS_CMD_WATCH_DEL] = BIT_OF(NAME),
+	[GS_CMD_LEND] = BIT_OF(NAME) | BIT_OF(SEQ),
+	[GS_CMD_WITHDRAW] = BIT_OF(NAME),
+	[GS_CMD_RELEASE] = BIT_OF(NAME) | BIT_OF(SEQ),
+	[GS_CMD_DUMP] = 0,
+};
+
+/*
+ * Each attribute once, and none that the command would not look at: netlink itself takes the last
+ * of two, and all that the family knows. (What it does not know it has refused.)
+ */
+static int check_attrs(u8 cmd, const struct nlmsghdr *nlh, struct netlink_ext_ack *extack)
+{
+	const struct genlmsghdr *header = nlmsg_data(nlh);
+	const struct nlattr *attr;
+	u64 seen = 0, bit;
+	int rest;
+
+	BUILD_BUG_ON(GS_A_MAX > 63);
+	nla_for_each_attr(attr, (const struct nlattr *)((const char *)header + GENL_HDRLEN),
+			  nlmsg_len(nlh) - GENL_HDRLEN, rest)
+	{
+		bit = BIT_ULL(nla_type(attr) & 63);
+		if (!(takes[cmd] & bit)) {
+			gs_refuse_attr(extack, attr, "not an attribute of this command");
+			return -EINVAL;
+		}
+		if (seen & bit) {
+			gs_refuse_attr(extack, attr, "an attribute stands twice");
+			return -EINVAL;
+		}
+		seen |= bit;
 	}
 	return 0;
 }
@@ -455,7 +517,8 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 	u8 cmd = info->genlhdr->cmd;
 	int ret;
 
-	ret = check_sender(genl_info_net(info), info->extack);
+	ret = check_sender(skb, info->extack);
+	ret = ret ?: check_attrs(cmd, info->nlhdr, info->extack);
 	if (ret)
 		return ret;
 	gs_agent_busy(info->snd_portid, true);
@@ -475,12 +538,14 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 
 static int start_dump(struct netlink_callback *cb)
 {
-	return check_sender(sock_net(cb->skb->sk), cb->extack);
+	/* One watch with all its holdings must fit into a message, however small the reader's buffer. */
+	cb->min_dump_alloc = 16384;
+	return check_sender(cb->skb, cb->extack) ?: check_attrs(GS_CMD_DUMP, cb->nlh, cb->extack);
 }
 
-#define COMMAND(c)                                                       \
-	{                                                                \
-		.cmd = (c), .flags = GENL_ADMIN_PERM, .doit = do_command \
+#define COMMAND(c)                             \
+	{                                      \
+		.cmd = (c), .doit = do_command \
 	}
 
 static const struct genl_ops ops[] = {
@@ -497,7 +562,6 @@ static const struct genl_ops ops[] = {
 	COMMAND(GS_CMD_RELEASE),
 	{
 		.cmd = GS_CMD_DUMP,
-		.flags = GENL_ADMIN_PERM,
 		.start = start_dump,
 		.dumpit = gs_dump,
 	},
@@ -527,9 +591,6 @@ struct genl_family gs_family = {
 	.module = THIS_MODULE,
 	.ops = ops,
 	.n_ops = ARRAY_SIZE(ops),
-#ifdef GS_HAVE_RESV_START_OP
-	.resv_start_op = __GS_CMD_MAX,
-#endif
 	.mcgrps = groups,
 	.n_mcgrps = ARRAY_SIZE(groups),
 };

@@ -160,14 +160,25 @@ static bool same_functions(const struct gs_node *node, const unsigned long addrs
 	return true;
 }
 
+/* The ioctl functions must look at the number where a node has passive calls. gs_lock held. */
+static void tell_functions(const struct gs_node *node, int by)
+{
+	if (!node->n_passive)
+		return;
+	node->fns[GS_IOCTL]->passive += by;
+	if (node->fns[GS_COMPAT_IOCTL])
+		node->fns[GS_COMPAT_IOCTL]->passive += by;
+}
+
 /* A node can't change under the callback: it is replaced by a new one. */
 static void publish(struct gs_node *node, struct gs_node *old)
 {
 	spin_lock(&gs_lock);
-	WRITE_ONCE(gs_special, gs_special + !!node->n_passive - (old && old->n_passive));
+	tell_functions(node, 1);
 	if (old) {
 		hlist_replace_rcu(&old->hash, &node->hash);
 		list_replace(&old->link, &node->link);
+		tell_functions(old, -1);
 	} else {
 		hlist_add_head_rcu(&node->hash, &gs_node_hash[hash_32(node->dev, GS_NODE_BITS)]);
 		list_add_tail(&node->link, &gs_nodes);
@@ -254,7 +265,7 @@ void gs_node_del(struct gs_node *node, enum gs_cause cause)
 	 * because nobody listens.
 	 */
 	spin_lock(&gs_lock);
-	WRITE_ONCE(gs_special, gs_special - !!node->n_passive);
+	tell_functions(node, -1);
 	hlist_del_rcu(&node->hash);
 	list_del(&node->link);
 	notice = gs_event_new(GS_EV_UNHOOKED);

@@ -140,7 +140,7 @@ void notrace gs_on_call(unsigned long ip, unsigned long parent_ip, struct ftrace
 	if (is_ours(parent_ip))
 		return;
 	preempt_disable_notrace();
-	if (unlikely(READ_ONCE(gs_special)))
+	if (unlikely(READ_ONCE(gs_special) | READ_ONCE(fn->passive)))
 		see_special(fn, file_inode(file), file, regs);
 	else
 		see(fn, file_inode(file), regs);

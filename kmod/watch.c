@@ -368,11 +368,9 @@ int gs_watch_set(const struct gs_watch_spec *spec, struct netlink_ext_ack *extac
 	return ret;
 }
 
-/* Takes a watch out of everything. The caller frees its links and its reference afterwards. */
-static void unlink_watch(struct gs_watch *watch)
+/* No call finds the watch any more. Those that have found it are waited for by the caller. */
+static void hide_watch(struct gs_watch *watch)
 {
-	struct gs_link *link;
-
 	spin_lock(&gs_lock);
 	hlist_del_rcu(&watch->hash);
 	WRITE_ONCE(gs_watch_count[watch->by], gs_watch_count[watch->by] - 1);
@@ -381,9 +379,12 @@ static void unlink_watch(struct gs_watch *watch)
 	gs_n_watches--;
 	watch->kill = false;
 	spin_unlock(&gs_lock);
+}
 
-	/* Callbacks that found it count on; only then is its sum final. */
-	synchronize_rcu();
+/* The rest, after synchronize_rcu(): its count is final. */
+static void forget_watch(struct gs_watch *watch)
+{
+	struct gs_link *link;
 
 	spin_lock(&gs_lock);
 	list_for_each_entry(link, &watch->links, of_watch)
@@ -393,6 +394,8 @@ static void unlink_watch(struct gs_watch *watch)
 		list_del(&link->of_holding);
 	}
 	spin_unlock(&gs_lock);
+	free_links(&watch->links);
+	gs_watch_put(watch);
 }
 
 int gs_watch_del(struct gs_watch *watch, struct netlink_ext_ack *extack)
@@ -411,20 +414,22 @@ int gs_watch_del(struct gs_watch *watch, struct netlink_ext_ack *extack)
 		gs_refuse(extack, "the borrower has open files: wait for DRAINED");
 		return -EBUSY;
 	}
-	unlink_watch(watch);
-	free_links(&watch->links);
-	gs_watch_put(watch);
+	hide_watch(watch);
+	synchronize_rcu();
+	forget_watch(watch);
 	return 0;
 }
 
 void gs_watch_exit(void)
 {
 	struct gs_watch *watch, *next;
+	LIST_HEAD(hidden);
 
 	list_for_each_entry_safe(watch, next, &gs_watches, link)
 	{
-		unlink_watch(watch);
-		free_links(&watch->links);
-		gs_watch_put(watch);
+		hide_watch(watch);
+		list_add(&watch->link, &hidden);
 	}
+	synchronize_rcu();
+	list_for_each_entry_safe(watch, next, &hidden, link) forget_watch(watch);
 }

@@ -86,8 +86,8 @@ bool gs_watch_last(const struct gs_watch *watch, unsigned long *last);
 void gs_watch_exit(void);
 
 /*
- * Namespaces are objects of a slab, a few hundred bytes apart; numbers of cgroups only grow. The low
- * bits of both are as good as any hash of them, which each call would pay for.
+ * Namespaces are objects of a slab, a few hundred bytes apart; numbers of cgroups only grow. The
+ * low bits of both are as good as any hash of them, which each call would pay for.
  */
 static __always_inline struct hlist_head *gs_watch_bucket(enum gs_by by, unsigned long key)
 {
