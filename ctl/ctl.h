@@ -21,7 +21,7 @@ struct ctl_verb {
 	int (*run)(int argc, char **argv); /* argv[0] is the verb; gives the exit status */
 };
 
-extern const struct ctl_verb ctl_spec, ctl_config, ctl_grant, ctl_containers;
+extern const struct ctl_verb ctl_spec, ctl_config, ctl_grant, ctl_containers, ctl_kmod;
 
 /* Prints the verb's help to stdout; CTL_OK. */
 int ctl_help(const struct ctl_verb *verb);

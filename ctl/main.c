@@ -12,6 +12,7 @@ static const struct ctl_verb *const verbs[] = {
 	&ctl_grant,
 	&ctl_spec,
 	&ctl_config,
+	&ctl_kmod,
 };
 
 static int usage(FILE *to)

@@ -24,8 +24,8 @@ load common
 @test "every verb has help with an example" {
 	local verb
 	ctl --help
-	got 0 'containers.*grant.*spec.*config' ''
-	for verb in containers grant config spec; do
+	got 0 'containers.*grant.*spec.*config.*kmod' ''
+	for verb in containers grant config spec kmod; do
 		ctl "$verb" --help
 		got 0 "^usage: gpusharectl $verb" ''
 		[[ $output == *Example:\ * ]]
