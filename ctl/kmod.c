@@ -172,6 +172,6 @@ const struct ctl_verb ctl_kmod = {
 		"  -o json            one JSON object a line instead\n"
 		"\n"
 		"Example: gpusharectl kmod watch /dev/nvidiactl /dev/nvidia0 /dev/nvidia-uvm \\\n"
-		"             --pid \"$(docker inspect -f '{{.State.Pid}}' dev)\" --lend-after 30s\n",
+		"    --pid \"$(docker inspect -f '{{.State.Pid}}' dev)\" --lend-after 30s\n",
 	.run = run,
 };
