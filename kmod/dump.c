@@ -183,6 +183,13 @@ int gs_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct gs_node *node;
 	int ret = 0;
 
+	if (!cb->args[2]) {
+		ret = gs_netlink_check_dump(cb);
+		if (ret)
+			return ret;
+		cb->args[2] = 1;
+	}
+
 #define EACH(kind, object, list, put)                       \
 	do {                                                \
 		if (ret || cb->args[0] != (kind))           \

@@ -241,9 +241,8 @@ long gs_gate_enter(struct gs_call *call)
 		return ret;
 	}
 	/*
-	 * A member's call is made anew by pretending a signal, now that nothing redirects it: so
-	 * that it sleeps in the driver, if it does, with nothing of ours on its stack, and unloading
-	 * need not wait for it.
+	 * A member's call is made anew by pretending a signal, now that nothing redirects it: if it
+	 * sleeps in the driver then, nothing of ours is on its stack, and unloading need not wait.
 	 */
 	if (restart && !verdict.redirected && !verdict.borrower) {
 		set_tsk_thread_flag(current, TIF_SIGPENDING);

@@ -376,7 +376,7 @@ static int check_lendable(struct gs_holding *holding, struct netlink_ext_ack *ex
 		if (node && (!node->fns[GS_OPEN] || !node->fns[GS_RELEASE])) {
 			gs_refuse(
 				extack,
-				"the driver of a node has no open or release function: borrowers' files can't be counted");
+				"a driver has no open or release function: borrowers' files can't be counted");
 			return -EOPNOTSUPP;
 		}
 	}

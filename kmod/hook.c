@@ -195,9 +195,8 @@ int gs_hook_get(unsigned long addr, enum gs_kind kind, struct gs_fn **ret_fn,
 	ret = hook(&fn->ops, addr);
 	if (ret) {
 		if (ret == -EBUSY) {
-			gs_refuse(
-				extack,
-				"another tracer (a live patch, or BPF) redirects the driver's function");
+			gs_refuse(extack,
+				  "a live patch, or BPF, redirects the driver's function already");
 		} else if (ret == -EINVAL) {
 			gs_refuse(extack, "ftrace knows no entry of the driver's function");
 			ret = -EOPNOTSUPP;

@@ -135,7 +135,7 @@ static int do_hook_add(struct sk_buff *skb, struct genl_info *info)
 	reply = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!reply)
 		return -ENOMEM;
-	/* The command runs in its sender's context. The driver can't be unloaded while we hold this. */
+	/* We are in the sender's context. The driver can't be unloaded while we hold this. */
 	file = fget(nla_get_s32(fd));
 	if (!file) {
 		gs_refuse_attr(info->extack, fd, "not an open file");
@@ -536,11 +536,16 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 	return ret;
 }
 
+int gs_netlink_check_dump(struct netlink_callback *cb)
+{
+	return check_sender(cb->skb, cb->extack) ?: check_attrs(GS_CMD_DUMP, cb->nlh, cb->extack);
+}
+
 static int start_dump(struct netlink_callback *cb)
 {
-	/* One watch with all its holdings must fit into a message, however small the reader's buffer. */
+	/* A watch with all its holdings must fit, however small the reader's buffer. */
 	cb->min_dump_alloc = 16384;
-	return check_sender(cb->skb, cb->extack) ?: check_attrs(GS_CMD_DUMP, cb->nlh, cb->extack);
+	return 0;
 }
 
 #define COMMAND(c)                             \

@@ -31,6 +31,15 @@ struct gs_node;
 int gs_put_node(struct sk_buff *skb, const struct gs_node *node, u32 port, u32 seq, int flags,
 		struct netlink_callback *cb);
 
+/**
+ * gs_netlink_check_dump() - may the sender of a dump request have it?
+ *
+ * Context: the sender's own, that is in the first call of a dump. (Up to 6.1 a refusal in start()
+ * has no place for a message.)
+ * Return: 0, -EPERM or -EINVAL.
+ */
+int gs_netlink_check_dump(struct netlink_callback *cb);
+
 /** gs_dump() - GS_CMD_DUMP (dump.c). Context: process. Return: bytes, or an error. */
 int gs_dump(struct sk_buff *skb, struct netlink_callback *cb);
 

@@ -98,7 +98,7 @@ static int pick_functions(const struct file *file, unsigned long addrs[__GS_KIND
 	if (is_generic(fops->owner, addrs[GS_IOCTL])) {
 		gs_refuse(
 			extack,
-			"the node's ioctl function is a generic one of the kernel, which other drivers use too");
+			"the node's ioctl function is a generic one, which other drivers use too");
 		return -EOPNOTSUPP;
 	}
 #ifdef GS_HAVE_URING_CMD

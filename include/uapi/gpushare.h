@@ -139,7 +139,7 @@ enum gs_cause {
  *
  * @GS_MEMBER: of the holdings that it names: its touch is theirs.
  * @GS_BORROWER: from the holdings that it names.
- * @GS_EXEMPT: its calls are nobody's touch (a monitor inside a member), unless a borrower makes them.
+ * @GS_EXEMPT: its calls are nobody's touch (a monitor inside a member), unless made in a borrower.
  */
 enum gs_role {
 	GS_MEMBER,
