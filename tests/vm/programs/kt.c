@@ -20,7 +20,10 @@
  *	kt wait NAME STATE MS       until it is in that state, or was in it meanwhile
  *	kt status [KEY]
  *	kt dump                     a line for each node, holding and watch
- *	kt events [-b] [FILE] [buffer=BYTES]    a line for each event, until killed
+ *	kt events [-b] [FILE] [buffer=BYTES] [dump]    a line for each event, until killed; with
+ *	                            "dump" the lines of dump at the beginning, and where events
+ *	                            were lost
+ *	kt beat [N]                 one heartbeat, or N, each from a new agent
  *	kt agent [-b] [lend] [release] [kill]   heartbeats; lends what is idle, kills borrowers
  *	                                        of what returns, releases what is drained
  *
@@ -560,6 +563,8 @@ static int do_dump(char **argv)
 	cleanup_kstate struct gs_kstate state = { 0 };
 
 	(void)argv;
+	if (!kmod && gs_klink_open(&kmod, &err) < 0)
+		return failed();
 	if (gs_klink_dump(kmod, &state, &err) < 0)
 		return failed();
 	for (size_t i = 0; i < state.n_nodes; i++) {
@@ -664,12 +669,14 @@ static int do_events(char **argv)
 {
 	static const char *const said[] = { "none", "event", "lost", "loaded", "unloaded" };
 	cleanup_kevents struct gs_kevents *events = NULL;
-	bool background = false;
+	bool background = false, dump = false;
 	size_t buffer = 0;
 
 	for (argv++; *argv; argv++) {
 		if (strcmp(*argv, "-b") == 0)
 			background = true;
+		else if (strcmp(*argv, "dump") == 0)
+			dump = true;
 		else if (value_of(*argv, "buffer"))
 			buffer = number(value_of(*argv, "buffer"));
 		else
@@ -683,10 +690,13 @@ static int do_events(char **argv)
 		return failed();
 	if (background)
 		go_background();
-	for (;;) {
-		enum gs_kevent_what what;
+	for (bool look = dump;;) {
+		enum gs_kevent_what what = GS_KEVENT_NONE;
 		struct gs_kevent e;
 
+		if (look)
+			(void)do_dump(argv);
+		(void)fflush(out);
 		if (gs_kevent_next(events, -1, &what, &e, &err) < 0)
 			put("event", "error message=%s", err.msg);
 		else if (what == GS_KEVENT_GOT)
@@ -694,8 +704,19 @@ static int do_events(char **argv)
 		else
 			put("event", "%s", said[what]);
 		(void)end_line();
-		(void)fflush(out);
+		look = dump && (what == GS_KEVENT_LOST || what == GS_KEVENT_LOADED);
 	}
+}
+
+static int do_beat(char **argv)
+{
+	int ret = 0;
+
+	for (uint64_t n = argv[1] ? number(argv[1]) : 1; ret == 0 && n; n--) {
+		gs_klink_close(gs_steal(kmod));
+		ret = told(gs_klink_open(&kmod, &err)) || told(gs_klink_heartbeat(kmod, &err));
+	}
+	return ret;
 }
 
 /* ---- A simple agent. */
@@ -778,8 +799,8 @@ static const struct verb {
 	{ "release", 2, 2, do_release },  { "state", 1, 2, do_state },
 	{ "watch", 1, 2, do_watch },	  { "node", 1, 2, do_node },
 	{ "wait", 3, 3, do_wait },	  { "status", 0, 1, do_status },
-	{ "dump", 0, 0, do_dump },	  { "events", 0, 3, do_events },
-	{ "agent", 0, 4, do_agent },
+	{ "dump", 0, 0, do_dump },	  { "events", 0, 4, do_events },
+	{ "beat", 0, 1, do_beat },	  { "agent", 0, 4, do_agent },
 };
 
 int main(int argc, char **argv)
