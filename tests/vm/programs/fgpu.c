@@ -375,6 +375,16 @@ static int do_wait(struct step *step)
 	return 0;
 }
 
+/* Until a file is there: what a script decides by its own clock. */
+static int do_until(struct step *step)
+{
+	if (step->argc < 2)
+		usage("until: which file?");
+	while (access(step->argv[1], F_OK) < 0)
+		sleep_ms(2);
+	return 0;
+}
+
 /* Opens all nodes that it names and stays until a signal ends the program. */
 static int do_hold(struct step *step)
 {
@@ -430,6 +440,7 @@ static const struct {
 	{ "read", do_read, "NODE" },
 	{ "write", do_write, "NODE" },
 	{ "wait", do_wait, "MS" },
+	{ "until", do_until, "FILE" },
 	{ "hold", do_hold, "[NODE]..." },
 	{ "fork", do_fork, "" },
 };
