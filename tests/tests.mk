@@ -108,12 +108,25 @@ demo-runtime: ## the part of gpushare-runtime [root]
 		{ cat build/demo-build.log; exit 1; }
 	@tests/demo/demo-runtime.sh
 
-check-vm: ## QEMU with real kernels (not built yet)
+# KERNEL names one or more of tests/vm/kernels, without it all of them are taken, each at the level
+# that CI runs it at. VM_LEVEL is short, full or deep (see tests/vm/run.sh).
+vm_needs = @packaging/deps.sh --if-root build vm
+check-vm: ## KERNEL=6.1: real kernels in QEMU (default: all, as CI does) [root]
+	$(vm_needs)
+	@tests/vm/choose.sh $(KERNEL)
+	@VM_LEVEL=$(or $(VM_LEVEL),$(if $(KERNEL),full)) tests/run vm
+
+vm-shell: ## KERNEL=6.1: a shell on a kernel with our modules [root]
+	$(vm_needs)
+	@tests/vm/build.sh $(or $(KERNEL),6.1) build/vm/$(or $(KERNEL),6.1)
+	@tests/vm/boot.sh $(or $(KERNEL),6.1) $(VM_OPTIONS) --shell
+
 check-k8s: ## a real API server, scheduler and kubelet (not built yet)
 bench-kmod: ## what a hooked call costs (not built yet)
 bench-agent: ## what the agent costs (not built yet)
-check-vm check-k8s bench-kmod bench-agent:
+check-k8s bench-kmod bench-agent:
 	@echo "$@: not built yet" >&2; exit 2
 
 .PHONY: programs tests fuzzers check check-unit check-golden check-san check-runtime check-deep \
-	bench-runtime fuzz-runtime demo demo-runtime check-vm check-k8s bench-kmod bench-agent
+	bench-runtime fuzz-runtime demo demo-runtime check-vm vm-shell check-k8s bench-kmod \
+	bench-agent

@@ -43,7 +43,7 @@ copy_sources() {
 }
 
 # What every build against a distribution's headers says.
-harmless='^(warning: the compiler differs|warning: pahole version differs|  The kernel was b|  You are using)'
+harmless='^(warning: (the compiler|pahole version) differs|  The kernel was b|  You are using)'
 
 # build_in FOLDER: runs the kernel's make for the modules there.
 build_in() {

@@ -21,7 +21,7 @@ if (($# == 0)) || [[ $1 == -* ]]; then
 	sed -n '/^#\t/,/^# A kernel/s/^#//p' "$0" >&2
 	exit 2
 fi
-kernel=$1
+kernel=${1##*/} # or a file of choose.sh
 shift
 kernel_line "$kernel"
 level=${VM_LEVEL:-$K_CI}

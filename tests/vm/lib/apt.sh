@@ -9,22 +9,28 @@ APT_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 # Sets APT_MAIN and APT_SECURITY, the mirror's two archives. GPUSHARE_DEBIAN_MIRROR names another
 # one.
 apt_find_mirror() {
-	local release codename=
+	local release uri origin codename
 	[[ -z ${APT_MAIN:-} ]] || return 0
 	APT_MAIN=${GPUSHARE_DEBIAN_MIRROR:-} APT_SECURITY=
 	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-	# REPO_URI is what stands in a sources file, of either format; the release is a suite's name
-	# there. Other vendors' archives use the same names, and lack Debian's Origin.
-	while read -r release origin uri; do
-		[[ $origin == Debian || -z $origin ]] || continue
+	# REPO_URI is what stands in a sources file, of either format, and RELEASE a suite's name.
+	# Other vendors' archives may use the same names, but not Debian's Origin; that is known
+	# where apt has lists, so a machine that has none yet is asked again without it.
+	while read -r release uri origin; do
+		[[ $origin == Debian || $origin == none ]] || continue
 		case $release in
 		*-security | */updates) APT_SECURITY=${APT_SECURITY:-$uri} ;;
 		"$codename" | stable | oldstable | oldoldstable | testing)
 			APT_MAIN=${APT_MAIN:-$uri}
 			;;
 		esac
-	done < <(apt-get indextargets --format '$(RELEASE) $(ORIGIN) $(REPO_URI)' \
-		'Identifier: Packages' 'Component: main' 2>/dev/null | sed 's/\$(ORIGIN)/Debian/')
+	done < <(
+		targets() {
+			apt-get indextargets "$@" 'Identifier: Packages' 'Component: main'
+		}
+		targets --format '$(RELEASE) $(REPO_URI) $(ORIGIN)'
+		targets --no-release-info --format '$(RELEASE) $(REPO_URI) none'
+	)
 	[[ -n $APT_MAIN ]] || die "apt on this machine has no Debian mirror;" \
 		"name one in GPUSHARE_DEBIAN_MIRROR"
 	APT_MAIN=${APT_MAIN%/}

@@ -4,9 +4,9 @@
 
 kernels_file=$VM_DIR/kernels
 
-# Prints the names of all kernels, or of those that CI treats so: kernel_names [full|short|build].
+# Prints the names of all kernels.
 kernel_names() {
-	awk -v ci="${1:-}" '!/^#/ && NF && (ci == "" || $6 == ci) { print $1 }' "$kernels_file"
+	awk '!/^#/ && NF { print $1 }' "$kernels_file"
 }
 
 # kernel_line NAME: sets K_NAME K_ARCH K_SUITE K_PIN K_TOOLCHAIN K_CI from the file.
