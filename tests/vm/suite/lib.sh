@@ -88,6 +88,11 @@ expect_kernel() {
 	note "expect: $*"
 }
 
+# stays MODULE: says that it can't be unloaded any more, for a reason that the test knows.
+stays() {
+	: >"/tmp/stays-$1"
+}
+
 # plan: ends a script.
 plan() {
 	echo "1..$tests"
