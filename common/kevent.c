@@ -23,6 +23,7 @@ struct gs_kevents {
 	const struct nlmsghdr *next; /* unread messages in nl.buf */
 	int left; /* their length */
 	uint16_t family; /* 0: not loaded */
+	bool overrun; /* the kernel dropped some, and has not seen the buffer empty since */
 	uint64_t last; /* the number of the newest event seen, or that was before us */
 };
 
@@ -254,7 +255,12 @@ int gs_kevent_next(struct gs_kevents *events, int timeout_ms, enum gs_kevent_wha
 		if (r < 0 || *ret_what != GS_KEVENT_NONE)
 			return r;
 		r = receive(events, err);
-		if (r == -ENOBUFS) {
+		/*
+		 * The kernel tells that it drops messages once, and not again until the buffer was
+		 * empty. So when it is, what was dropped since is lost as well.
+		 */
+		if (r == -ENOBUFS || (r == -EAGAIN && events->overrun)) {
+			events->overrun = r == -ENOBUFS;
 			r = lost(events, ret_what, err);
 			if (r < 0 || *ret_what != GS_KEVENT_NONE)
 				return r;

@@ -42,6 +42,7 @@ static const char *const events[] = {
 	[GS_EV_NONE] = "none",	       [GS_EV_STATE] = "state",	      [GS_EV_DRAINED] = "drained",
 	[GS_EV_REVOKED] = "revoked",   [GS_EV_RELEASED] = "released", [GS_EV_HOOKED] = "hooked",
 	[GS_EV_UNHOOKED] = "unhooked", [GS_EV_AGENT] = "agent",	      [GS_EV_STOLEN] = "stolen",
+	[GS_EV_LOST] = "lost",
 };
 COMPLETE(events, __GS_EV_MAX);
 

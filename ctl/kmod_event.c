@@ -69,6 +69,9 @@ char *ctl_kmod_event_text(const struct gs_kevent *e)
 			gs_buf_addf(&text, ", by pid %u", e->pid);
 		gs_buf_adds(&text, ", and refused");
 		break;
+	case GS_EV_LOST:
+		gs_buf_adds(&text, "events were lost");
+		break;
 	default:
 		gs_buf_addf(&text, "an event of kind %u, which this program does not know",
 			    e->event);

@@ -12,7 +12,8 @@ static u64 node_touches(const struct gs_node *node)
 	struct gs_watch *watch;
 	u64 sum = 0;
 
-	list_for_each_entry(watch, &gs_watches, link) sum += gs_watch_node_sum(watch, node->index);
+	list_for_each_entry(watch, &gs_watches, link)
+		sum += gs_watch_node_sum(watch, node->index);
 	return sum;
 }
 
@@ -130,9 +131,9 @@ static int put_links(struct sk_buff *skb, const struct gs_watch *watch)
 	list = nla_nest_start(skb, GS_A_HOLDINGS);
 	if (!list)
 		return -EMSGSIZE;
-	list_for_each_entry(link, &watch->links,
-			    of_watch) if (nla_put_string(skb, GS_A_NAME,
-							 link->holding->name)) return -EMSGSIZE;
+	list_for_each_entry(link, &watch->links, of_watch)
+		if (nla_put_string(skb, GS_A_NAME, link->holding->name))
+			return -EMSGSIZE;
 	nla_nest_end(skb, list);
 	return 0;
 }
@@ -194,8 +195,7 @@ int gs_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	do {                                                \
 		if (ret || cb->args[0] != (kind))           \
 			break;                              \
-		list_for_each_entry(object, list, link)     \
-		{                                           \
+		list_for_each_entry(object, list, link) {   \
 			if (object->id <= (u32)cb->args[1]) \
 				continue;                   \
 			ret = put;                          \

@@ -15,10 +15,17 @@ u64 gs_event_seq;
 static struct gs_notice queue[QUEUE];
 static unsigned int queue_head, queue_tail; /* under gs_lock: filled at head, sent from tail */
 static struct gs_notice overflow;
+static bool gap; /* under gs_lock: something was lost, and no later event has shown it */
 
 /* One work item, so that it never runs twice at once: events keep their order. */
 static void act(struct work_struct *work);
 static DECLARE_DELAYED_WORK(act_work, act);
+
+static void lose(void)
+{
+	gs_totals.events_lost++;
+	gap = true;
+}
 
 struct gs_notice *gs_event_new(enum gs_event event)
 {
@@ -28,7 +35,7 @@ struct gs_notice *gs_event_new(enum gs_event event)
 	if (queue_head - queue_tail < QUEUE)
 		notice = &queue[queue_head++ % QUEUE];
 	else
-		gs_totals.events_lost++;
+		lose();
 	memset(notice, 0, sizeof(*notice));
 	notice->event = event;
 	notice->seq = ++gs_event_seq;
@@ -82,8 +89,7 @@ static bool kill_watch(const struct gs_watch *watch)
 	}
 	rcu_read_lock();
 	/* Threads, for a process may have let its first one exit. */
-	for_each_process_thread(process, thread)
-	{
+	for_each_process_thread(process, thread) {
 		if (thread->exit_state || !in_cgroup(thread, watch))
 			continue;
 		kill_pid(task_tgid(thread), SIGKILL, 1);
@@ -98,8 +104,7 @@ static struct gs_watch *next_to_kill(void)
 {
 	struct gs_watch *watch;
 
-	list_for_each_entry(watch, &gs_watches, link)
-	{
+	list_for_each_entry(watch, &gs_watches, link) {
 		if (!watch->kill)
 			continue;
 		watch->kill = false;
@@ -128,8 +133,7 @@ static void kill_all(void)
 		gs_watch_put(watch);
 		spin_lock(&gs_lock);
 	}
-	list_for_each_entry(watch, &gs_watches, link)
-	{
+	list_for_each_entry(watch, &gs_watches, link) {
 		if (watch->again) {
 			watch->again = false;
 			watch->kill = true;
@@ -149,6 +153,11 @@ static void act(struct work_struct *work)
 	kill_all();
 	for (;;) {
 		spin_lock(&gs_lock);
+		/* A gap shows by the next event's number: perhaps there will be none for long. */
+		if (queue_tail == queue_head && gap) {
+			gap = false;
+			gs_event_new(GS_EV_LOST);
+		}
 		some = queue_tail != queue_head;
 		if (some)
 			notice = queue[queue_tail++ % QUEUE];
@@ -157,8 +166,12 @@ static void act(struct work_struct *work)
 			break;
 		if (gs_netlink_send(&notice)) {
 			spin_lock(&gs_lock);
-			gs_totals.events_lost++;
+			lose();
+			/* No memory: later. */
+			if (!gs_going)
+				queue_delayed_work(gs_wq, &act_work, HZ / 10);
 			spin_unlock(&gs_lock);
+			break;
 		}
 	}
 }

@@ -34,7 +34,8 @@ int gs_file_opening(struct file *file, struct gs_watch *watch)
 		return -EIO;
 	}
 	watch->files++;
-	list_for_each_entry(link, &watch->links, of_watch) link->holding->files++;
+	list_for_each_entry(link, &watch->links, of_watch)
+		link->holding->files++;
 	WRITE_ONCE(gs_n_files, gs_n_files + 1);
 	hlist_add_head_rcu(&entry->hash,
 			   &gs_file_hash[hash_long((unsigned long)file, GS_FILE_BITS)]);
@@ -42,28 +43,54 @@ int gs_file_opening(struct file *file, struct gs_watch *watch)
 	return 0;
 }
 
+/* Takes it out of everything but memory. gs_lock held. */
+static void forget(struct gs_file *entry)
+{
+	struct gs_link *link;
+
+	hlist_del_rcu(&entry->hash);
+	WRITE_ONCE(gs_n_files, gs_n_files - 1);
+	entry->watch->files--;
+	if (entry->watch->revoked)
+		WRITE_ONCE(gs_special, gs_special - 1);
+	list_for_each_entry(link, &entry->watch->links, of_watch)
+		if (!--link->holding->files)
+			gs_holding_drained(link->holding);
+}
+
 void gs_file_closed(struct file *file)
 {
 	struct gs_file *entry;
-	struct gs_link *link;
 
 	spin_lock(&gs_lock);
 	entry = gs_file_lookup(file);
-	if (entry) {
-		hlist_del_rcu(&entry->hash);
-		WRITE_ONCE(gs_n_files, gs_n_files - 1);
-		entry->watch->files--;
-		if (entry->watch->revoked)
-			WRITE_ONCE(gs_special, gs_special - 1);
-		list_for_each_entry(link, &entry->watch->links,
-				    of_watch) if (!--link->holding->files)
-			gs_holding_drained(link->holding);
-	}
+	if (entry)
+		forget(entry);
 	spin_unlock(&gs_lock);
 	if (entry) {
 		gs_watch_put(entry->watch);
 		kfree_rcu(entry, rcu);
 	}
+}
+
+void gs_file_forget(struct gs_watch *watch)
+{
+	struct hlist_node *next;
+	struct gs_file *entry;
+	unsigned int i;
+
+	spin_lock(&gs_lock);
+	for (i = 0; i < ARRAY_SIZE(gs_file_hash); i++) {
+		hlist_for_each_entry_safe(entry, next, &gs_file_hash[i], hash) {
+			if (entry->watch != watch)
+				continue;
+			forget(entry);
+			/* Not the last reference: the caller has one. */
+			gs_watch_put(watch);
+			kfree_rcu(entry, rcu);
+		}
+	}
+	spin_unlock(&gs_lock);
 }
 
 void gs_file_exit(void)
@@ -73,8 +100,7 @@ void gs_file_exit(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(gs_file_hash); i++) {
-		hlist_for_each_entry_safe(entry, next, &gs_file_hash[i], hash)
-		{
+		hlist_for_each_entry_safe(entry, next, &gs_file_hash[i], hash) {
 			hlist_del(&entry->hash);
 			gs_watch_put(entry->watch);
 			kfree(entry);

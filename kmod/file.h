@@ -34,6 +34,14 @@ int gs_file_opening(struct file *file, struct gs_watch *watch);
 /** gs_file_closed() - an open failed, or a release is over. Context: process. */
 void gs_file_closed(struct file *file);
 
+/**
+ * gs_file_forget() - count a borrower's files no more, for their closes can't be seen
+ * @watch: borrowed
+ *
+ * Context: process.
+ */
+void gs_file_forget(struct gs_watch *watch);
+
 /** gs_file_exit() - forgets all. Context: process; nobody calls any more. */
 void gs_file_exit(void);
 
@@ -47,8 +55,9 @@ static __always_inline struct gs_file *gs_file_lookup(const struct file *file)
 	struct gs_file *entry;
 
 	hlist_for_each_entry_rcu_notrace(
-		entry, &gs_file_hash[hash_long((unsigned long)file, GS_FILE_BITS)],
-		hash) if (entry->file == file) return entry;
+		entry, &gs_file_hash[hash_long((unsigned long)file, GS_FILE_BITS)], hash)
+		if (entry->file == file)
+			return entry;
 	return NULL;
 }
 

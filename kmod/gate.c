@@ -10,6 +10,7 @@
 #include "file.h"
 #include "gate.h"
 #include "holding.h"
+#include "node.h"
 #include "watch.h"
 
 /* i386's numbers, and arm's, which are the same but for openat. */
@@ -103,8 +104,7 @@ static void visit_touch(struct gs_watch *watch, void *arg)
 
 	if (watch->role != GS_MEMBER)
 		return;
-	list_for_each_entry(link, &watch->links, of_watch)
-	{
+	list_for_each_entry(link, &watch->links, of_watch) {
 		holding = link->holding;
 		gs_holding_on(holding, GS_ON_TOUCH, watch, verdict->call);
 		if (holding->state == GS_RETURNING && !verdict->wait)
@@ -210,9 +210,33 @@ static long hold(struct gs_holding *holding, bool restart)
 	return ret;
 }
 
+static void visit_uncount(struct gs_watch *watch, void *arg)
+{
+	const struct gs_node *node = arg;
+
+	if (watch->role == GS_MEMBER)
+		raw_cpu_dec(watch->counts->touches[node->index]);
+}
+
+/*
+ * The call is made anew, and will be counted again. Its state has been judged already, so a count
+ * that goes down for a moment hides nothing from a lend.
+ */
+static long restart(const struct gs_call *call)
+{
+	struct gs_node *node;
+
+	preempt_disable();
+	node = gs_node_lookup(call->inode->i_rdev);
+	if (node)
+		gs_walk_current(visit_uncount, node);
+	preempt_enable();
+	return -ERESTARTNOINTR;
+}
+
 long gs_gate_enter(struct gs_call *call)
 {
-	bool restart = can_restart(call);
+	bool anew = can_restart(call);
 	bool may_hold = can_hold(call);
 	struct verdict verdict;
 	long ret;
@@ -223,9 +247,9 @@ long gs_gate_enter(struct gs_call *call)
 		ret = judge(&verdict);
 		if (ret || !verdict.wait || !may_hold || gs_going)
 			break;
-		ret = hold(verdict.wait, restart);
+		ret = hold(verdict.wait, anew);
 		if (ret)
-			return ret;
+			return ret == -ERESTARTNOINTR ? restart(call) : ret;
 	}
 	if (!ret && verdict.borrower && call->kind == GS_OPEN)
 		call->borrower = verdict.borrower;
@@ -244,9 +268,9 @@ long gs_gate_enter(struct gs_call *call)
 	 * A member's call is made anew by pretending a signal, now that nothing redirects it: if it
 	 * sleeps in the driver then, nothing of ours is on its stack, and unloading need not wait.
 	 */
-	if (restart && !verdict.redirected && !verdict.borrower) {
+	if (anew && !verdict.redirected && !verdict.borrower) {
 		set_tsk_thread_flag(current, TIF_SIGPENDING);
-		return -ERESTARTNOINTR;
+		return restart(call);
 	}
 	return 0;
 }

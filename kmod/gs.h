@@ -57,6 +57,7 @@ struct gs_counts {
 /**
  * struct gs_node - a device node whose functions are hooked
  * @index: its place in gs_counts.touches; the same device number gets the same again
+ * @passive_bits: 1 << (number & 63) of each passive ioctl: what has no bit here is not one
  * @fns: by enum gs_kind; NULL where the driver has none, or a generic one that needs no hook
  */
 struct gs_node {
@@ -66,6 +67,7 @@ struct gs_node {
 	dev_t dev;
 	unsigned int index;
 	unsigned int n_passive;
+	u64 passive_bits;
 	u32 passive[GS_PASSIVE_MAX];
 	struct gs_fn *fns[__GS_KIND_MAX];
 	char driver[GS_NAME_MAX + 1];

@@ -18,8 +18,9 @@ struct gs_holding *gs_holding_find(const char *name)
 {
 	struct gs_holding *holding;
 
-	list_for_each_entry(holding, &gs_holdings,
-			    link) if (strcmp(holding->name, name) == 0) return holding;
+	list_for_each_entry(holding, &gs_holdings, link)
+		if (strcmp(holding->name, name) == 0)
+			return holding;
 	return NULL;
 }
 
@@ -39,8 +40,7 @@ bool gs_holding_last(const struct gs_holding *holding, unsigned long *last)
 	bool any = false;
 	unsigned long t;
 
-	list_for_each_entry(link, &holding->links, of_holding)
-	{
+	list_for_each_entry(link, &holding->links, of_holding) {
 		if (link->watch->role != GS_MEMBER || !gs_watch_last(link->watch, &t))
 			continue;
 		if (!any || time_after(t, *last))
@@ -56,8 +56,9 @@ static u64 sum_touches(const struct gs_holding *holding)
 	u64 sum = holding->gone;
 	struct gs_link *link;
 
-	list_for_each_entry(link, &holding->links, of_holding) if (link->watch->role == GS_MEMBER)
-		sum += gs_watch_sum(link->watch);
+	list_for_each_entry(link, &holding->links, of_holding)
+		if (link->watch->role == GS_MEMBER)
+			sum += gs_watch_sum(link->watch);
 	return sum;
 }
 
@@ -76,9 +77,9 @@ static unsigned int facts_of(const struct gs_holding *holding)
 	unsigned int facts = holding->files ? GS_FACT_FILES : 0;
 	struct gs_link *link;
 
-	list_for_each_entry(link, &holding->links,
-			    of_holding) if (link->watch->role == GS_BORROWER &&
-					    !link->watch->revoked) facts |= GS_FACT_BORROWERS;
+	list_for_each_entry(link, &holding->links, of_holding)
+		if (link->watch->role == GS_BORROWER)
+			facts |= GS_FACT_BORROWERS;
 	if (!all_hooked(holding))
 		facts |= GS_FACT_UNHOOKED;
 	return facts;
@@ -103,8 +104,9 @@ static void refresh_members(struct gs_holding *holding)
 {
 	struct gs_link *link;
 
-	list_for_each_entry(link, &holding->links, of_holding) if (link->watch->role == GS_MEMBER)
-		gs_watch_refresh(link->watch);
+	list_for_each_entry(link, &holding->links, of_holding)
+		if (link->watch->role == GS_MEMBER)
+			gs_watch_refresh(link->watch);
 }
 
 /* Nobody who borrows from the holding may touch anything any more. */
@@ -114,8 +116,7 @@ static void revoke_borrowers(struct gs_holding *holding)
 	struct gs_watch *watch;
 	struct gs_link *link;
 
-	list_for_each_entry(link, &holding->links, of_holding)
-	{
+	list_for_each_entry(link, &holding->links, of_holding) {
 		watch = link->watch;
 		if (watch->role != GS_BORROWER || watch->revoked)
 			continue;
@@ -128,6 +129,17 @@ static void revoke_borrowers(struct gs_holding *holding)
 		strscpy(notice->name, holding->name, sizeof(notice->name));
 		notice->killed = watch->kill;
 	}
+}
+
+/* Borrowers that were revoked are killed as well. */
+static void kill_borrowers(struct gs_holding *holding)
+{
+	struct gs_link *link;
+
+	list_for_each_entry(link, &holding->links, of_holding)
+		if (link->watch->role == GS_BORROWER && !link->watch->killed)
+			link->watch->kill = true;
+	gs_act();
 }
 
 static void let_go(struct gs_holding *holding)
@@ -222,14 +234,18 @@ void gs_holding_drained(struct gs_holding *holding)
 void gs_holding_on(struct gs_holding *holding, enum gs_on on, const struct gs_watch *watch,
 		   const struct gs_call *call)
 {
-	enum gs_state next = gs_state_next(holding->state, on, facts_of(holding));
+	enum gs_state from = holding->state;
+	enum gs_state next = gs_state_next(from, on, facts_of(holding));
 
-	if (next != holding->state) {
+	if (next != from) {
 		change_state(holding, next, on, watch, call);
 	} else if (on == GS_ON_TOUCH && holding->checking) {
 		holding->checking = false;
 		refresh_members(holding);
 	}
+	/* Closes may not be seen any more: nobody waits for borrowers to end by themselves. */
+	if (on == GS_ON_LOST && (from == GS_LENT || from == GS_RETURNING || from == GS_QUARANTINE))
+		kill_borrowers(holding);
 }
 
 /*
@@ -315,18 +331,14 @@ static void holding_tick(struct work_struct *work)
 void gs_holding_agent_lost(void)
 {
 	struct gs_holding *holding;
-	struct gs_link *link;
 
-	list_for_each_entry(holding, &gs_holdings, link)
-	{
-		if (holding->state != GS_RETURNING)
+	list_for_each_entry(holding, &gs_holdings, link) {
+		if (holding->state != GS_RETURNING && holding->state != GS_QUARANTINE)
 			continue;
-		list_for_each_entry(link, &holding->links,
-				    of_holding) if (link->watch->role == GS_BORROWER &&
-						    !link->watch->killed) link->watch->kill = true;
-		schedule_tick(holding, 0);
+		kill_borrowers(holding);
+		if (holding->state == GS_RETURNING)
+			schedule_tick(holding, 0);
 	}
-	gs_act();
 }
 
 void gs_holding_hooks_changed(void)
@@ -344,8 +356,7 @@ struct gs_holding *gs_holding_needs(dev_t dev)
 	struct gs_holding *holding;
 	unsigned int i;
 
-	list_for_each_entry(holding, &gs_holdings, link)
-	{
+	list_for_each_entry(holding, &gs_holdings, link) {
 		enum gs_state state = READ_ONCE(holding->state);
 
 		if (state != GS_LENT && state != GS_RETURNING && state != GS_QUARANTINE)
@@ -374,9 +385,8 @@ static int check_lendable(struct gs_holding *holding, struct netlink_ext_ack *ex
 	for (i = 0; i < holding->n_devs; i++) {
 		node = gs_node_find(holding->devs[i]);
 		if (node && (!node->fns[GS_OPEN] || !node->fns[GS_RELEASE])) {
-			gs_refuse(
-				extack,
-				"a driver has no open or release function: borrowers' files can't be counted");
+			gs_refuse(extack,
+				  "a node has no open or release function to count files by");
 			return -EOPNOTSUPP;
 		}
 	}
@@ -454,7 +464,7 @@ static int holding_update(struct gs_holding *holding, const struct gs_holding_sp
 		if (spec->n_devs != holding->n_devs ||
 		    new_decode_dev(spec->devs[i]) != holding->devs[i])
 			break;
-	if (i != holding->n_devs) {
+	if (i != spec->n_devs) {
 		gs_refuse(extack, "a holding of that name has other nodes: delete it first");
 		return -EEXIST;
 	}
@@ -516,8 +526,7 @@ static void drop_holding(struct gs_holding *holding)
 	LIST_HEAD(links);
 
 	spin_lock(&gs_lock);
-	list_for_each_entry_safe(link, next, &holding->links, of_holding)
-	{
+	list_for_each_entry_safe(link, next, &holding->links, of_holding) {
 		watch = link->watch;
 		list_move(&link->of_watch, &links);
 		list_del(&link->of_holding);
@@ -533,8 +542,7 @@ static void drop_holding(struct gs_holding *holding)
 
 	if (cancel_delayed_work_sync(&holding->tick))
 		gs_holding_put(holding);
-	list_for_each_entry_safe(link, next, &links, of_watch)
-	{
+	list_for_each_entry_safe(link, next, &links, of_watch) {
 		list_del(&link->of_watch);
 		kfree(link);
 		gs_holding_put(holding);
@@ -559,8 +567,7 @@ void gs_holding_wake_all(void)
 	struct gs_holding *holding;
 
 	spin_lock(&gs_lock);
-	list_for_each_entry(holding, &gs_holdings, link)
-	{
+	list_for_each_entry(holding, &gs_holdings, link) {
 		revoke_borrowers(holding);
 		refresh_members(holding);
 		wake_up_all(&holding->wait);
@@ -573,5 +580,6 @@ void gs_holding_exit(void)
 {
 	struct gs_holding *holding, *next;
 
-	list_for_each_entry_safe(holding, next, &gs_holdings, link) drop_holding(holding);
+	list_for_each_entry_safe(holding, next, &gs_holdings, link)
+		drop_holding(holding);
 }

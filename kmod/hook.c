@@ -162,7 +162,6 @@ static void fill_slot(struct gs_fn *fn, unsigned long addr, enum gs_kind kind)
 {
 	memset(&fn->ops, 0, sizeof(fn->ops));
 	fn->addr = addr;
-	fn->passive = 0;
 	fn->kind = kind;
 	fn->bit = GS_KIND_BIT(kind);
 	fn->wrapper = gs_wrapper(fn);
@@ -178,6 +177,10 @@ int gs_hook_get(unsigned long addr, enum gs_kind kind, struct gs_fn **ret_fn,
 	struct gs_fn *fn = find_fn(addr);
 	int ret;
 
+	if (stuck) {
+		gs_refuse(extack, "ftrace is dead (see the kernel log): only a reboot mends that");
+		return -ENODEV;
+	}
 	if (fn) {
 		fn->users++;
 		*ret_fn = fn;

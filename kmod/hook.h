@@ -12,7 +12,6 @@ struct netlink_ext_ack;
  * @addr: its entry; 0 for a free slot
  * @wrapper: what a redirected call runs instead
  * @users: nodes that it serves
- * @passive: nodes with passive calls, for its ioctls
  * @bit: GS_KIND_BIT(kind)
  * @inside: callers in @wrapper; the slot is not used again before they are gone
  */
@@ -23,7 +22,6 @@ struct gs_fn {
 	enum gs_kind kind;
 	unsigned int bit;
 	unsigned int users;
-	unsigned int passive;
 	atomic_t inside;
 };
 

@@ -233,8 +233,7 @@ static int get_holdings(struct gs_watch_spec *spec, struct genl_info *info)
 
 	if (!list)
 		return 0;
-	nla_for_each_nested(attr, list, rest)
-	{
+	nla_for_each_nested(attr, list, rest) {
 		if (nla_type(attr) != GS_A_NAME) {
 			gs_refuse_attr(info->extack, attr, "not a list of names");
 			return -EINVAL;
@@ -267,6 +266,11 @@ static int get_container(struct gs_watch_spec *spec, struct genl_info *info)
 
 	if (!pid == !cgroup) {
 		gs_refuse(info->extack, "a watch is by GS_A_PID or by GS_A_CGROUP_ID");
+		return -EINVAL;
+	}
+	if (pid ? !!info->attrs[GS_A_CGROUP_V1] : !!info->attrs[GS_A_START_TIME]) {
+		gs_refuse(info->extack, "GS_A_START_TIME goes with GS_A_PID, GS_A_CGROUP_V1 with "
+					"GS_A_CGROUP_ID");
 		return -EINVAL;
 	}
 	if (pid) {
@@ -309,6 +313,11 @@ static int do_watch_set(struct sk_buff *skb, struct genl_info *info)
 		ret = get_holdings(&spec, info);
 	if (ret)
 		return ret;
+	if (spec.kill_on_return && spec.role != GS_BORROWER) {
+		gs_refuse_attr(info->extack, info->attrs[GS_A_KILL_ON_RETURN],
+			       "only a borrower can be killed on return");
+		return -EINVAL;
+	}
 	if (spec.role == GS_EXEMPT && spec.n_holdings) {
 		gs_refuse(info->extack, "an exempt container has no holdings");
 		return -EINVAL;
@@ -481,8 +490,7 @@ static int check_attrs(u8 cmd, const struct nlmsghdr *nlh, struct netlink_ext_ac
 
 	BUILD_BUG_ON(GS_A_MAX > 63);
 	nla_for_each_attr(attr, (const struct nlattr *)((const char *)header + GENL_HDRLEN),
-			  nlmsg_len(nlh) - GENL_HDRLEN, rest)
-	{
+			  nlmsg_len(nlh) - GENL_HDRLEN, rest) {
 		bit = BIT_ULL(nla_type(attr) & 63);
 		if (!(takes[cmd] & bit)) {
 			gs_refuse_attr(extack, attr, "not an attribute of this command");

@@ -19,7 +19,9 @@ struct gs_node *gs_node_find(dev_t dev)
 {
 	struct gs_node *node;
 
-	list_for_each_entry(node, &gs_nodes, link) if (node->dev == dev) return node;
+	list_for_each_entry(node, &gs_nodes, link)
+		if (node->dev == dev)
+			return node;
 	return NULL;
 }
 
@@ -160,25 +162,13 @@ static bool same_functions(const struct gs_node *node, const unsigned long addrs
 	return true;
 }
 
-/* The ioctl functions must look at the number where a node has passive calls. gs_lock held. */
-static void tell_functions(const struct gs_node *node, int by)
-{
-	if (!node->n_passive)
-		return;
-	node->fns[GS_IOCTL]->passive += by;
-	if (node->fns[GS_COMPAT_IOCTL])
-		node->fns[GS_COMPAT_IOCTL]->passive += by;
-}
-
 /* A node can't change under the callback: it is replaced by a new one. */
 static void publish(struct gs_node *node, struct gs_node *old)
 {
 	spin_lock(&gs_lock);
-	tell_functions(node, 1);
 	if (old) {
 		hlist_replace_rcu(&old->hash, &node->hash);
 		list_replace(&old->link, &node->link);
-		tell_functions(old, -1);
 	} else {
 		hlist_add_head_rcu(&node->hash, &gs_node_hash[hash_32(node->dev, GS_NODE_BITS)]);
 		list_add_tail(&node->link, &gs_nodes);
@@ -192,6 +182,7 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 	unsigned long addrs[__GS_KIND_MAX] = {};
 	struct gs_node *node, *old;
 	struct gs_notice *notice;
+	unsigned int i;
 	int ret;
 
 	if (!S_ISCHR(file_inode(file)->i_mode)) {
@@ -207,10 +198,13 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 	node->dev = file_inode(file)->i_rdev;
 	node->n_passive = n_passive;
 	memcpy(node->passive, passive, n_passive * sizeof(*passive));
+	for (i = 0; i < n_passive; i++)
+		node->passive_bits |= BIT_ULL(passive[i] & 63);
 	strscpy(node->driver, driver, sizeof(node->driver));
 	if (file->f_op->owner)
 		strscpy(node->module, module_name(file->f_op->owner), sizeof(node->module));
 
+	(void)gs_nodes_check();
 	old = gs_node_find(node->dev);
 	if (old && same_functions(old, addrs)) {
 		node->id = old->id;
@@ -265,7 +259,6 @@ void gs_node_del(struct gs_node *node, enum gs_cause cause)
 	 * because nobody listens.
 	 */
 	spin_lock(&gs_lock);
-	tell_functions(node, -1);
 	hlist_del_rcu(&node->hash);
 	list_del(&node->link);
 	notice = gs_event_new(GS_EV_UNHOOKED);
@@ -284,8 +277,7 @@ void gs_node_module_going(const struct module *mod)
 	struct gs_node *node, *next;
 	int kind;
 
-	list_for_each_entry_safe(node, next, &gs_nodes, link)
-	{
+	list_for_each_entry_safe(node, next, &gs_nodes, link) {
 		for (kind = 0; kind < __GS_KIND_MAX; kind++)
 			if (node->fns[kind] && within_module(node->fns[kind]->addr, mod))
 				break;
@@ -300,7 +292,8 @@ bool gs_nodes_check(void)
 
 	if (list_empty(&gs_nodes) || gs_hooks_work())
 		return true;
-	list_for_each_entry_safe(node, next, &gs_nodes, link) gs_node_del(node, GS_BY_LOST);
+	list_for_each_entry_safe(node, next, &gs_nodes, link)
+		gs_node_del(node, GS_BY_LOST);
 	return false;
 }
 
@@ -308,5 +301,6 @@ void gs_node_exit(void)
 {
 	struct gs_node *node, *next;
 
-	list_for_each_entry_safe(node, next, &gs_nodes, link) gs_node_del(node, GS_BY_UNLOAD);
+	list_for_each_entry_safe(node, next, &gs_nodes, link)
+		gs_node_del(node, GS_BY_UNLOAD);
 }

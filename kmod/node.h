@@ -64,8 +64,9 @@ static __always_inline struct gs_node *gs_node_lookup(dev_t dev)
 {
 	struct gs_node *node;
 
-	hlist_for_each_entry_rcu_notrace(node, &gs_node_hash[hash_32(dev, GS_NODE_BITS)],
-					 hash) if (node->dev == dev) return node;
+	hlist_for_each_entry_rcu_notrace(node, &gs_node_hash[hash_32(dev, GS_NODE_BITS)], hash)
+		if (node->dev == dev)
+			return node;
 	return NULL;
 }
 

@@ -98,31 +98,57 @@ static noinline notrace void see_special(const struct gs_fn *fn, const struct in
 		gs_regs_redirect(regs, fn->wrapper);
 }
 
+/* Out of line and called last, so that the common way needs no stack of its own. Preemption is off. */
+static noinline notrace void call_special(const struct gs_fn *fn, gs_regs *regs)
+{
+	const struct file *file = (const struct file *)gs_regs_arg(regs, 0);
+
+	see_special(fn, file_inode(file), file, regs);
+	preempt_enable_notrace();
+}
+
+static noinline notrace void open_special(const struct gs_fn *fn, gs_regs *regs)
+{
+	see_special(fn, (const struct inode *)gs_regs_arg(regs, 0),
+		    (const struct file *)gs_regs_arg(regs, 1), regs);
+	preempt_enable_notrace();
+}
+
+/* The namespace at so many bytes behind a pid's first one: saves the multiplication by its size. */
+static __always_inline unsigned long ns_at(const struct pid *pid, unsigned long at)
+{
+	return (unsigned long)((const struct upid *)((const char *)pid->numbers + at))->ns;
+}
+
 /*
  * Counts a call of the current task, and redirects it if it must not pass by itself. Preemption is
  * off. Where nothing is special, a caller belongs to one watch at most, by its PID namespace.
+ * Returns false, and has done nothing, for a call that may be a passive one.
  */
-static __always_inline void see(const struct gs_fn *fn, const struct inode *inode, gs_regs *regs)
+static __always_inline bool see(const struct gs_fn *fn, const struct inode *inode, gs_regs *regs)
 {
 	const struct pid *pid = task_pid(current);
-	const struct upid *upid;
 	struct gs_watch *watch;
 	struct gs_node *node;
+	unsigned long at;
 
-	for (upid = &pid->numbers[pid->level]; upid != pid->numbers; upid--) {
-		watch = gs_watch_lookup(GS_BY_PIDNS, (unsigned long)upid->ns);
+	for (at = pid->level * sizeof(pid->numbers[0]); at; at -= sizeof(pid->numbers[0])) {
+		watch = gs_watch_lookup(GS_BY_PIDNS, ns_at(pid, at));
 		if (watch)
 			goto found;
 	}
-	return;
+	return true;
 found:
 	/* A function may serve devices that nobody asked us to watch. */
 	node = gs_node_lookup(inode->i_rdev);
 	if (unlikely(!node))
-		return;
+		return true;
+	if (unlikely((node->passive_bits >> (gs_regs_arg(regs, 1) & 63)) & 1))
+		return false;
 	count(watch, node->index);
 	if (READ_ONCE(watch->redirect) & fn->bit)
 		gs_regs_redirect(regs, fn->wrapper);
+	return true;
 }
 
 /* Called by a wrapper of ours? */
@@ -135,32 +161,30 @@ void notrace gs_on_call(unsigned long ip, unsigned long parent_ip, struct ftrace
 			gs_regs *regs)
 {
 	const struct gs_fn *fn = container_of(ops, struct gs_fn, ops);
-	const struct file *file = (const struct file *)gs_regs_arg(regs, 0);
 
 	if (is_ours(parent_ip))
 		return;
 	preempt_disable_notrace();
-	if (unlikely(READ_ONCE(gs_special) | READ_ONCE(fn->passive)))
-		see_special(fn, file_inode(file), file, regs);
+	if (likely(!gs_special) &&
+	    likely(see(fn, file_inode((const struct file *)gs_regs_arg(regs, 0)), regs)))
+		preempt_enable_notrace();
 	else
-		see(fn, file_inode(file), regs);
-	preempt_enable_notrace();
+		call_special(fn, regs);
 }
 
 void notrace gs_on_open(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
 			gs_regs *regs)
 {
 	const struct gs_fn *fn = container_of(ops, struct gs_fn, ops);
-	const struct inode *inode = (const struct inode *)gs_regs_arg(regs, 0);
 
 	if (is_ours(parent_ip))
 		return;
 	preempt_disable_notrace();
-	if (unlikely(READ_ONCE(gs_special)))
-		see_special(fn, inode, (const struct file *)gs_regs_arg(regs, 1), regs);
+	if (likely(!gs_special) &&
+	    likely(see(fn, (const struct inode *)gs_regs_arg(regs, 0), regs)))
+		preempt_enable_notrace();
 	else
-		see(fn, inode, regs);
-	preempt_enable_notrace();
+		open_special(fn, regs);
 }
 
 void notrace gs_on_release(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,

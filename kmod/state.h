@@ -41,7 +41,7 @@ enum gs_on {
 };
 
 /* What else the next state depends on. */
-#define GS_FACT_BORROWERS (1u << 0) /* a borrower that is not revoked names the holding */
+#define GS_FACT_BORROWERS (1u << 0) /* a borrower names the holding, revoked or not */
 #define GS_FACT_FILES (1u << 1) /* borrowers have open files on its cards */
 #define GS_FACT_UNHOOKED (1u << 2) /* not every node is hooked */
 

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "event.h"
+#include "file.h"
 #include "holding.h"
 #include "node.h"
 #include "watch.h"
@@ -21,8 +22,9 @@ struct gs_watch *gs_watch_find(const char *name)
 {
 	struct gs_watch *watch;
 
-	list_for_each_entry(watch, &gs_watches,
-			    link) if (strcmp(watch->name, name) == 0) return watch;
+	list_for_each_entry(watch, &gs_watches, link)
+		if (strcmp(watch->name, name) == 0)
+			return watch;
 	return NULL;
 }
 
@@ -52,8 +54,7 @@ void gs_watch_refresh(struct gs_watch *watch)
 	} else if (watch->role == GS_BORROWER) {
 		redirect = watch->revoked ? GS_ALL_CALLS : GS_KIND_BIT(GS_OPEN);
 	} else if (watch->role == GS_MEMBER) {
-		list_for_each_entry(link, &watch->links, of_watch)
-		{
+		list_for_each_entry(link, &watch->links, of_watch) {
 			switch (link->holding->state) {
 			case GS_ACTIVE:
 				redirect |= link->holding->checking ? GS_ALL_CALLS : 0;
@@ -94,8 +95,7 @@ bool gs_watch_last(const struct gs_watch *watch, unsigned long *last)
 	bool any = false;
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		unsigned long t = READ_ONCE(per_cpu_ptr(watch->counts, cpu)->last);
 
 		if (!t || (any && !time_after(t, *last)))
@@ -160,8 +160,7 @@ static void free_links(struct list_head *links)
 {
 	struct gs_link *link, *next;
 
-	list_for_each_entry_safe(link, next, links, of_watch)
-	{
+	list_for_each_entry_safe(link, next, links, of_watch) {
 		list_del(&link->of_watch);
 		gs_holding_put(link->holding);
 		kfree(link);
@@ -172,8 +171,9 @@ static struct gs_link *find_link(struct gs_watch *watch, struct gs_holding *hold
 {
 	struct gs_link *link;
 
-	list_for_each_entry(link, &watch->links,
-			    of_watch) if (link->holding == holding) return link;
+	list_for_each_entry(link, &watch->links, of_watch)
+		if (link->holding == holding)
+			return link;
 	return NULL;
 }
 
@@ -187,8 +187,9 @@ static int make_links(struct gs_watch *watch, const struct gs_watch_spec *spec,
 	for (i = 0; i < spec->n_holdings; i++) {
 		if (find_link(watch, spec->holdings[i]))
 			continue;
-		list_for_each_entry(link, links,
-				    of_watch) if (link->holding == spec->holdings[i]) break;
+		list_for_each_entry(link, links, of_watch)
+			if (link->holding == spec->holdings[i])
+				break;
 		if (!list_entry_is_head(link, links, of_watch))
 			continue;
 		link = kzalloc(sizeof(*link), GFP_KERNEL);
@@ -208,8 +209,7 @@ static int check_lenders(struct list_head *links, struct netlink_ext_ack *extack
 {
 	struct gs_link *link;
 
-	list_for_each_entry(link, links, of_watch)
-	{
+	list_for_each_entry(link, links, of_watch) {
 		if (link->holding->state != GS_LENT) {
 			gs_refuse(extack, "a lender is not lent (any more)");
 			return -EBUSY;
@@ -227,8 +227,7 @@ static void join(struct gs_watch *watch, struct list_head *links)
 	 * What it touched before it joined is not the holding's. Touches that come while we read
 	 * the sum are, in doubt, counted: that only delays a lend.
 	 */
-	list_for_each_entry(link, links, of_watch)
-	{
+	list_for_each_entry(link, links, of_watch) {
 		list_add_tail(&link->of_holding, &link->holding->links);
 		if (watch->role == GS_MEMBER)
 			link->holding->gone -= gs_watch_sum(watch);
@@ -283,10 +282,10 @@ static bool is_nested(const struct gs_watch *watch)
 
 	if (watch->by != GS_BY_PIDNS)
 		return false;
-	list_for_each_entry(other, &gs_watches,
-			    link) if (other != watch && other->by == GS_BY_PIDNS &&
-				      (ns_in(watch->ns, other->ns) ||
-				       ns_in(other->ns, watch->ns))) return true;
+	list_for_each_entry(other, &gs_watches, link)
+		if (other != watch && other->by == GS_BY_PIDNS &&
+		    (ns_in(watch->ns, other->ns) || ns_in(other->ns, watch->ns)))
+			return true;
 	return false;
 }
 
@@ -303,8 +302,7 @@ static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 	LIST_HEAD(links);
 	int ret;
 
-	list_for_each_entry(other, &gs_watches, link)
-	{
+	list_for_each_entry(other, &gs_watches, link) {
 		if (other->by == watch->by && other->key == watch->key) {
 			gs_refuse(extack, "another watch covers that container already");
 			return -EEXIST;
@@ -387,8 +385,7 @@ static void forget_watch(struct gs_watch *watch)
 	struct gs_link *link;
 
 	spin_lock(&gs_lock);
-	list_for_each_entry(link, &watch->links, of_watch)
-	{
+	list_for_each_entry(link, &watch->links, of_watch) {
 		if (watch->role == GS_MEMBER)
 			link->holding->gone += gs_watch_sum(watch);
 		list_del(&link->of_holding);
@@ -410,6 +407,11 @@ int gs_watch_del(struct gs_watch *watch, struct netlink_ext_ack *extack)
 		gs_watch_refresh(watch);
 	}
 	spin_unlock(&gs_lock);
+	/* With no hook left (ftrace has died) closes are not seen: it would stay for ever. */
+	if (files && list_empty(&gs_nodes)) {
+		gs_file_forget(watch);
+		files = 0;
+	}
 	if (files) {
 		gs_refuse(extack, "the borrower has open files: wait for DRAINED");
 		return -EBUSY;
@@ -425,11 +427,11 @@ void gs_watch_exit(void)
 	struct gs_watch *watch, *next;
 	LIST_HEAD(hidden);
 
-	list_for_each_entry_safe(watch, next, &gs_watches, link)
-	{
+	list_for_each_entry_safe(watch, next, &gs_watches, link) {
 		hide_watch(watch);
 		list_add(&watch->link, &hidden);
 	}
 	synchronize_rcu();
-	list_for_each_entry_safe(watch, next, &hidden, link) forget_watch(watch);
+	list_for_each_entry_safe(watch, next, &hidden, link)
+		forget_watch(watch);
 }

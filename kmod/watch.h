@@ -100,8 +100,9 @@ static __always_inline struct gs_watch *gs_watch_lookup(enum gs_by by, unsigned 
 {
 	struct gs_watch *watch;
 
-	hlist_for_each_entry_rcu_notrace(watch, gs_watch_bucket(by, key),
-					 hash) if (watch->key == key) return watch;
+	hlist_for_each_entry_rcu_notrace(watch, gs_watch_bucket(by, key), hash)
+		if (watch->key == key)
+			return watch;
 	return NULL;
 }
 

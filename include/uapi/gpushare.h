@@ -40,7 +40,7 @@
  *	Answer: one GS_CMD_NODE.
  * @GS_CMD_HOOK_DEL: DEV. -EBUSY while a holding that needs the node is lent or returning.
  * @GS_CMD_HOLDING_SET: NAME, DEVS, optional LEND_AFTER_MS, HOLD_MAX_MS, SETTLE_MS. Makes a holding
- *	or changes the times of one; the nodes of an existing one can't change (-EEXIST).
+ *	or changes the times of one, for which DEVS may be left out; its nodes can't change (-EEXIST).
  * @GS_CMD_HOLDING_DEL: NAME. -EBUSY while lent, returning or in quarantine.
  * @GS_CMD_WATCH_SET: NAME, ROLE, and PID with START_TIME (the PID namespace of that process) or
  *	CGROUP_ID with CGROUP_V1 when it is the devices hierarchy's; for a member HOLDINGS, for a
@@ -174,6 +174,7 @@ enum gs_kind {
  * @GS_EV_AGENT: AGENT_ALIVE changed.
  * @GS_EV_STOLEN: a file of borrower WATCH was used by a process outside it after the revocation,
  *	and refused (once for each file).
+ * @GS_EV_LOST: events before this one could not be sent; ask for a dump.
  */
 enum gs_event {
 	GS_EV_NONE,
@@ -185,6 +186,7 @@ enum gs_event {
 	GS_EV_UNHOOKED,
 	GS_EV_AGENT,
 	GS_EV_STOLEN,
+	GS_EV_LOST,
 	__GS_EV_MAX,
 };
 
