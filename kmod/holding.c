@@ -109,8 +109,11 @@ static void refresh_members(struct gs_holding *holding)
 			gs_watch_refresh(link->watch);
 }
 
-/* Nobody who borrows from the holding may touch anything any more. */
-static void revoke_borrowers(struct gs_holding *holding)
+/*
+ * Nobody who borrows from the holding may touch anything any more; and who is to be killed, or has
+ * no agent to see to it, is killed, also if it was revoked before.
+ */
+static void revoke_borrowers(struct gs_holding *holding, bool kill)
 {
 	struct gs_notice *notice;
 	struct gs_watch *watch;
@@ -118,27 +121,20 @@ static void revoke_borrowers(struct gs_holding *holding)
 
 	list_for_each_entry(link, &holding->links, of_holding) {
 		watch = link->watch;
-		if (watch->role != GS_BORROWER || watch->revoked)
+		if (watch->role != GS_BORROWER)
+			continue;
+		if ((kill || watch->kill_on_return || !gs_agent_alive()) && !watch->killed)
+			watch->kill = true;
+		if (watch->revoked)
 			continue;
 		watch->revoked = true;
 		WRITE_ONCE(gs_special, gs_special + watch->files);
-		watch->kill = watch->kill_on_return || !gs_agent_alive();
 		gs_watch_refresh(watch);
 		notice = gs_event_new(GS_EV_REVOKED);
 		strscpy(notice->watch, watch->name, sizeof(notice->watch));
 		strscpy(notice->name, holding->name, sizeof(notice->name));
 		notice->killed = watch->kill;
 	}
-}
-
-/* Borrowers that were revoked are killed as well. */
-static void kill_borrowers(struct gs_holding *holding)
-{
-	struct gs_link *link;
-
-	list_for_each_entry(link, &holding->links, of_holding)
-		if (link->watch->role == GS_BORROWER && !link->watch->killed)
-			link->watch->kill = true;
 	gs_act();
 }
 
@@ -190,14 +186,14 @@ static void change_state(struct gs_holding *holding, enum gs_state next, enum gs
 		holding->return_until = jiffies + msecs_to_jiffies(holding->hold_max_ms);
 		holding->drained_at = jiffies;
 		gs_totals.returns++;
-		revoke_borrowers(holding);
+		revoke_borrowers(holding, on == GS_ON_LOST);
 		schedule_tick(holding, 0);
 		break;
 	case GS_QUARANTINE:
 		gs_totals.quarantine++;
 		break;
 	case GS_UNKNOWN:
-		revoke_borrowers(holding);
+		revoke_borrowers(holding, true);
 		break;
 	default:
 		break;
@@ -234,18 +230,17 @@ void gs_holding_drained(struct gs_holding *holding)
 void gs_holding_on(struct gs_holding *holding, enum gs_on on, const struct gs_watch *watch,
 		   const struct gs_call *call)
 {
-	enum gs_state from = holding->state;
-	enum gs_state next = gs_state_next(from, on, facts_of(holding));
+	enum gs_state next = gs_state_next(holding->state, on, facts_of(holding));
 
-	if (next != from) {
+	if (next != holding->state) {
 		change_state(holding, next, on, watch, call);
 	} else if (on == GS_ON_TOUCH && holding->checking) {
 		holding->checking = false;
 		refresh_members(holding);
 	}
 	/* Closes may not be seen any more: nobody waits for borrowers to end by themselves. */
-	if (on == GS_ON_LOST && (from == GS_LENT || from == GS_RETURNING || from == GS_QUARANTINE))
-		kill_borrowers(holding);
+	if (on == GS_ON_LOST && holding->state == GS_RETURNING)
+		revoke_borrowers(holding, true);
 }
 
 /*
@@ -335,7 +330,7 @@ void gs_holding_agent_lost(void)
 	list_for_each_entry(holding, &gs_holdings, link) {
 		if (holding->state != GS_RETURNING && holding->state != GS_QUARANTINE)
 			continue;
-		kill_borrowers(holding);
+		revoke_borrowers(holding, true);
 		if (holding->state == GS_RETURNING)
 			schedule_tick(holding, 0);
 	}
@@ -568,7 +563,7 @@ void gs_holding_wake_all(void)
 
 	spin_lock(&gs_lock);
 	list_for_each_entry(holding, &gs_holdings, link) {
-		revoke_borrowers(holding);
+		revoke_borrowers(holding, true);
 		refresh_members(holding);
 		wake_up_all(&holding->wait);
 	}

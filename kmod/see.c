@@ -98,7 +98,7 @@ static noinline notrace void see_special(const struct gs_fn *fn, const struct in
 		gs_regs_redirect(regs, fn->wrapper);
 }
 
-/* Out of line and called last, so that the common way needs no stack of its own. Preemption is off. */
+/* Out of line and called last, so that the common way needs no stack. Preemption is off. */
 static noinline notrace void call_special(const struct gs_fn *fn, gs_regs *regs)
 {
 	const struct file *file = (const struct file *)gs_regs_arg(regs, 0);
