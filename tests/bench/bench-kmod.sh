@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What gpushare.ko costs a call of a driver, and a user who comes back, as lines
 #
-#	METRIC <name> <value> <unit>	<target>: <met or missed>; <what it is, or was compared with>
+#	METRIC <name> <value> <unit>	<target>: <met or missed>; <what was compared>
 #
 # and lines that begin with "skipped". Status 1: a target was missed; the last line names it.
 #
@@ -121,8 +121,8 @@ a cgroup watched: $(calc 'unwatched_cgroup - bare_host'))"
 		"another device that the hooked function serves too, from the watched container"
 	metric kmod_other_ioctl_insn "$(calc 'max(abs(watched_null - bare_null),
 		abs(watched_driver - bare_driver))')" instructions "<= 0" \
-		"ioctls of /dev/null and of another function of the driver, hooks there or not; getpid: \
-$(calc 'watched_getpid - bare_getpid')"
+		"ioctls of /dev/null and of another function of the driver, hooks there or not;\
+ getpid: $(calc 'watched_getpid - bare_getpid')"
 	metric kmod_insn_repeat "$(calc 'max(abs(watched - watched_again),
 		max(abs(watched - watched_end), abs(bare_container - bare_end)))')" \
 		instructions "<= 0.1" "between measurements of the same in this run"
@@ -130,34 +130,40 @@ $(calc 'watched_getpid - bare_getpid')"
 
 # The same count without a module.
 bpf() {
-	local theirs
+	local theirs words
 	(($(calc bpf_jit 0) == 1)) || die "$kernel: BPF runs without its compiler"
 	theirs=$(calc 'bpf_raw_call - bare_cgroup')
-	metric kmod_insn_bpf_call "$theirs" instructions "" "by a BPF program on the raw tracepoint \
-sys_enter that counts ioctls by cgroup in a hash map, the cheapest; with a per-CPU map \
-$(calc 'bpf_raw_percpu_call - bare_cgroup'), as a perf event $(calc 'bpf_perf_call - bare_cgroup')"
+	words="by a BPF program on the raw tracepoint sys_enter that counts ioctls by cgroup in a"
+	words+=" hash map, the cheapest way; with a per-CPU map"
+	words+=" $(calc 'bpf_raw_percpu_call - bare_cgroup'), as a perf event"
+	words+=" $(calc 'bpf_perf_call - bare_cgroup')"
+	metric kmod_insn_bpf_call "$theirs" instructions "" "$words"
+	words="what that costs every other system call of the host; as a perf event"
+	words+=" $(calc 'bpf_perf_getpid - bare_getpid'), with us 0"
 	metric kmod_insn_bpf_other_calls "$(calc 'bpf_raw_getpid - bare_getpid')" instructions "" \
-		"what that costs every other system call of the host; as a perf event \
-$(calc 'bpf_perf_getpid - bare_getpid'), with us 0"
+		"$words"
 	metric kmod_ratio_bpf "$(calc "(watched - bare_container) / $theirs" 3)" ratio "<= 0.333" \
 		"ours of the call of a watched container over theirs"
 }
 
+# A return, beside the bare end of the same borrower.
 returns() {
 	local kind ours bare words
 	for kind in plain deaf; do
 		ours=$(calc "release_${kind}_return" 0)
 		bare=$(calc "release_${kind}_bare" 0)
-		words="medians of $pairs pairs in turns, $ours ns ($(calc "release_${kind}_return_min" 0) \
-to $(calc "release_${kind}_return_max" 0)) and $bare ns"
+		words="medians of $pairs pairs in turns, $ours ns"
+		words+=" ($(calc "release_${kind}_return_min" 0)"
+		words+=" to $(calc "release_${kind}_return_max" 0)) and $bare ns"
 		if [[ $kind == plain ]]; then
-			metric kmod_release_ratio "$(calc "$ours / $bare" 2)" ratio "<= 3" "from the return to \
-its call in the driver, settle_ms 0, no agent, over kill -9 to the last close of the same process; \
-$words"
+			words="return to call served, settle_ms 0, no agent, over\
+ kill -9 to the last close of the same process; $words"
+			metric kmod_release_ratio "$(calc "$ours / $bare" 2)" ratio "<= 3" "$words"
 		else
-			metric kmod_release_vs_grace "$(calc "(30e9 + $bare) / $ours" 0)" ratio ">= 100" \
-				"a borrower that ignores SIGTERM: 30 s, the grace that a pod has (not waited \
-for, computed), and then the kill, over the return; $words"
+			words="a borrower that ignores SIGTERM: a pod's grace of 30 s (computed,\
+ not waited for), then the kill, over the return; $words"
+			metric kmod_release_vs_grace "$(calc "(30e9 + $bare) / $ours" 0)" ratio \
+				">= 100" "$words"
 		fi
 	done
 }

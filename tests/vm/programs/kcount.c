@@ -33,7 +33,7 @@
 
 #include "tests/fakegpu/fakegpu.h"
 
-/* A batch is far shorter than a tick, and long enough for a tenth of an instruction on arm64 too. */
+/* A batch is far shorter than a tick, and tells a tenth of an instruction on arm64 too. */
 #define CALLS 400
 #define BATCHES 41
 #define WARM 50
