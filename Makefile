@@ -141,7 +141,7 @@ kmod: ## KDIR=/lib/modules/.../build: gpushare.ko, into build/kmod/
 
 # ---- Installing.
 VENDORS = $(wildcard vendors/*.json)
-MANPAGES = $(wildcard docs/man/*.[158])
+MANPAGES = $(wildcard docs/man/*.[1458])
 
 # put MODE,FILES,FOLDER: each appears under its name complete and at once, for containers may be
 # created at this very moment.

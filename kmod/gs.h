@@ -80,7 +80,7 @@ struct gs_node {
  * @link, @id, @name, @devs, @n_devs and the times change under gs_config, the rest under gs_lock.
  *
  * @checking: ACTIVE and silent; calls are redirected while the idle check waits for the callbacks
- * @lent_ok: every node has the open and release functions that counting a borrower's files needs
+ * @dead: deleted; waiters may still have references
  * @seq: number of the event that told of IDLE, and then of the one that told of RETURNING
  * @return_seq: number of the last return
  * @round: counts returns, so that a waiter never mistakes a later one for its own

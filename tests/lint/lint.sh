@@ -54,7 +54,7 @@ mapfile -t sh_files < <(files '*.sh' '*.bash'; ls tests/run .ci/run)
 mapfile -t bats_files < <(files '*.bats')
 mapfile -t py_files < <(files '*.py')
 mapfile -t json_files < <(ls vendors/*.json 2>/dev/null)
-mapfile -t man_files < <(ls docs/man/*.[158] 2>/dev/null)
+mapfile -t man_files < <(ls docs/man/*.[1458] 2>/dev/null)
 
 clang_tidy() {
 	local -a flags
