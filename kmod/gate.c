@@ -186,7 +186,7 @@ static long wait_for(struct gs_holding *holding, unsigned int round, bool restar
 }
 
 /* gs_lock held; gives it up. */
-static long hold(struct gs_holding *holding, bool restart)
+static long hold(struct gs_holding *holding, bool restart) __releases(&gs_lock)
 {
 	unsigned int round = holding->round;
 	long timeout, ret;
