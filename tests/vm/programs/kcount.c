@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -152,8 +153,11 @@ static void make_map(bool percpu)
 				.key_size = sizeof(uint64_t),
 				.value_size = sizeof(uint64_t),
 				.max_entries = 1024 };
+	/* Before 5.11 the memory of BPF counted as locked. */
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	uint64_t values[1024] = { 0 };
 
+	(void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	map_percpu = percpu;
 	map_fd = (int)bpf(BPF_MAP_CREATE, &attr);
 	if (map_fd < 0)
