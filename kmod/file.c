@@ -52,7 +52,7 @@ static void forget(struct gs_file *entry)
 	WRITE_ONCE(gs_n_files, gs_n_files - 1);
 	entry->watch->files--;
 	if (entry->watch->revoked)
-		WRITE_ONCE(gs_special, gs_special - 1);
+		WRITE_ONCE(gs_special, gs_special - GS_SPECIAL);
 	list_for_each_entry(link, &entry->watch->links, of_watch)
 		if (!--link->holding->files)
 			gs_holding_drained(link->holding);

@@ -190,10 +190,12 @@ extern spinlock_t gs_lock;
 extern bool gs_going;
 
 /*
- * How many things there are that see() in see.c can't do in its short way: watches by cgroup,
- * exempt ones, one inside another, open files of revoked borrowers. Changed under gs_lock.
+ * What see() in see.c can't do in its short way: GS_SPECIAL for each exempt watch, each inside
+ * another, each open file of a revoked borrower. Besides, 1 for each watch by cgroup: with nothing
+ * but those it looks at the caller's cgroups too. Changed under gs_lock.
  */
-extern unsigned int gs_special;
+extern unsigned long gs_special;
+#define GS_SPECIAL (1ul << 16) /* more than GS_WATCHES_MAX */
 extern struct workqueue_struct *gs_wq;
 
 /** gs_features() - GS_F_* bits of this kernel (main.c). Context: any. */

@@ -128,7 +128,7 @@ static void revoke_borrowers(struct gs_holding *holding, bool kill)
 		if (watch->revoked)
 			continue;
 		watch->revoked = true;
-		WRITE_ONCE(gs_special, gs_special + watch->files);
+		WRITE_ONCE(gs_special, gs_special + watch->files * GS_SPECIAL);
 		gs_watch_refresh(watch);
 		notice = gs_event_new(GS_EV_REVOKED);
 		strscpy(notice->watch, watch->name, sizeof(notice->watch));

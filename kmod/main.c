@@ -32,7 +32,7 @@ MODULE_PARM_DESC(settle_ms, "milliseconds from the borrowers' last close to the 
 
 DEFINE_SPINLOCK(gs_lock);
 bool gs_going;
-unsigned int gs_special;
+unsigned long gs_special;
 struct workqueue_struct *gs_wq;
 
 u32 gs_default_lend_after(void)

@@ -98,47 +98,64 @@ static noinline notrace void see_special(const struct gs_fn *fn, const struct in
 		gs_regs_redirect(regs, fn->wrapper);
 }
 
-/* Out of line and called last, so that the common way needs no stack. Preemption is off. */
-static noinline notrace void call_special(const struct gs_fn *fn, gs_regs *regs)
-{
-	const struct file *file = (const struct file *)gs_regs_arg(regs, 0);
-
-	see_special(fn, file_inode(file), file, regs);
-	preempt_enable_notrace();
-}
-
-static noinline notrace void open_special(const struct gs_fn *fn, gs_regs *regs)
-{
-	see_special(fn, (const struct inode *)gs_regs_arg(regs, 0),
-		    (const struct file *)gs_regs_arg(regs, 1), regs);
-	preempt_enable_notrace();
-}
-
 /* The namespace at so many bytes behind a pid's first one: saves the multiplication by its size. */
 static __always_inline unsigned long ns_at(const struct pid *pid, unsigned long at)
 {
 	return (unsigned long)((const struct upid *)((const char *)pid->numbers + at))->ns;
 }
 
+/* Looks for a watch on a cgroup or its ancestors. False: there is more than that one and @watch. */
+static __always_inline bool one_of_cgroups(enum gs_by by, struct cgroup *cgrp,
+					   struct gs_watch **watch)
+{
+	struct gs_watch *found;
+
+	for (; cgrp; cgrp = cgroup_parent(cgrp)) {
+		found = gs_watch_lookup(by, cgroup_id(cgrp));
+		if (!found)
+			continue;
+		if (*watch)
+			return false;
+		*watch = found;
+	}
+	return true;
+}
+
 /*
  * Counts a call of the current task, and redirects it if it must not pass by itself. Preemption is
- * off. Where nothing is special, a caller belongs to one watch at most, by its PID namespace.
- * Returns false, and has done nothing, for a call that may be a passive one.
+ * off. Where nothing is special, a caller belongs to one watch at most by its PID namespace; with
+ * @cgroups those are looked for too. Returns false, and has done nothing, for a call that may be a
+ * passive one, or belongs to several watches.
  */
-static __always_inline bool see(const struct gs_fn *fn, const struct inode *inode, gs_regs *regs)
+static __always_inline bool see(const struct gs_fn *fn, const struct inode *inode, gs_regs *regs,
+				bool cgroups)
 {
 	const struct pid *pid = task_pid(current);
-	struct gs_watch *watch;
+	struct gs_watch *watch = NULL;
 	struct gs_node *node;
+	struct css_set *css;
 	unsigned long at;
 
 	for (at = pid->level * sizeof(pid->numbers[0]); at; at -= sizeof(pid->numbers[0])) {
 		watch = gs_watch_lookup(GS_BY_PIDNS, ns_at(pid, at));
 		if (watch)
-			goto found;
+			break;
 	}
-	return true;
-found:
+	if (cgroups) {
+		css = rcu_dereference_raw(current->cgroups);
+		if (gs_watch_count[GS_BY_CGROUP] &&
+		    !one_of_cgroups(GS_BY_CGROUP, css->dfl_cgrp, &watch))
+			return false;
+#if GS_CGROUP_V1
+		if (gs_watch_count[GS_BY_CGROUP_V1] &&
+		    !one_of_cgroups(GS_BY_CGROUP_V1,
+				    rcu_dereference_raw(css->subsys[devices_cgrp_id])->cgroup,
+				    &watch))
+			return false;
+#endif
+	}
+	if (!watch)
+		return true;
 	/* A function may serve devices that nobody asked us to watch. */
 	node = gs_node_lookup(inode->i_rdev);
 	if (unlikely(!node))
@@ -149,6 +166,25 @@ found:
 	if (READ_ONCE(watch->redirect) & fn->bit)
 		gs_regs_redirect(regs, fn->wrapper);
 	return true;
+}
+
+/* Out of line and called last, so that the common way needs no stack. Preemption is off. */
+static noinline notrace void call_special(const struct gs_fn *fn, gs_regs *regs)
+{
+	const struct file *file = (const struct file *)gs_regs_arg(regs, 0);
+
+	if (gs_special >= GS_SPECIAL || !see(fn, file_inode(file), regs, true))
+		see_special(fn, file_inode(file), file, regs);
+	preempt_enable_notrace();
+}
+
+static noinline notrace void open_special(const struct gs_fn *fn, gs_regs *regs)
+{
+	const struct inode *inode = (const struct inode *)gs_regs_arg(regs, 0);
+
+	if (gs_special >= GS_SPECIAL || !see(fn, inode, regs, true))
+		see_special(fn, inode, (const struct file *)gs_regs_arg(regs, 1), regs);
+	preempt_enable_notrace();
 }
 
 /* Called by a wrapper of ours? */
@@ -166,7 +202,7 @@ void notrace gs_on_call(unsigned long ip, unsigned long parent_ip, struct ftrace
 		return;
 	preempt_disable_notrace();
 	if (likely(!gs_special) &&
-	    likely(see(fn, file_inode((const struct file *)gs_regs_arg(regs, 0)), regs)))
+	    likely(see(fn, file_inode((const struct file *)gs_regs_arg(regs, 0)), regs, false)))
 		preempt_enable_notrace();
 	else
 		call_special(fn, regs);
@@ -181,7 +217,7 @@ void notrace gs_on_open(unsigned long ip, unsigned long parent_ip, struct ftrace
 		return;
 	preempt_disable_notrace();
 	if (likely(!gs_special) &&
-	    likely(see(fn, (const struct inode *)gs_regs_arg(regs, 0), regs)))
+	    likely(see(fn, (const struct inode *)gs_regs_arg(regs, 0), regs, false)))
 		preempt_enable_notrace();
 	else
 		open_special(fn, regs);

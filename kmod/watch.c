@@ -290,9 +290,10 @@ static bool is_nested(const struct gs_watch *watch)
 }
 
 /* See gs_special. */
-static bool is_special(const struct gs_watch *watch)
+static unsigned long specialty(const struct gs_watch *watch)
 {
-	return watch->by != GS_BY_PIDNS || watch->role == GS_EXEMPT || watch->nested;
+	return (watch->role == GS_EXEMPT || watch->nested ? GS_SPECIAL : 0) +
+	       (watch->by != GS_BY_PIDNS);
 }
 
 static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
@@ -319,6 +320,17 @@ static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 	if (ret)
 		goto out;
 
+	watch->nested = is_nested(watch);
+	spin_lock(&gs_lock);
+	WRITE_ONCE(gs_special, gs_special + specialty(watch));
+	spin_unlock(&gs_lock);
+	/*
+	 * A callback that takes the short way stops at the first watch that it finds. None may still
+	 * be on it when this one can be found inside another.
+	 */
+	if (watch->nested)
+		synchronize_rcu();
+
 	spin_lock(&gs_lock);
 	if (watch->role == GS_BORROWER)
 		ret = check_lenders(&links, extack);
@@ -330,8 +342,8 @@ static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 		WRITE_ONCE(gs_watch_count[watch->by], gs_watch_count[watch->by] + 1);
 		hlist_add_head_rcu(&watch->hash, gs_watch_bucket(watch->by, watch->key));
 		gs_n_watches++;
-		watch->nested = is_nested(watch);
-		WRITE_ONCE(gs_special, gs_special + is_special(watch));
+	} else {
+		WRITE_ONCE(gs_special, gs_special - specialty(watch));
 	}
 	spin_unlock(&gs_lock);
 out:
@@ -372,7 +384,7 @@ static void hide_watch(struct gs_watch *watch)
 	spin_lock(&gs_lock);
 	hlist_del_rcu(&watch->hash);
 	WRITE_ONCE(gs_watch_count[watch->by], gs_watch_count[watch->by] - 1);
-	WRITE_ONCE(gs_special, gs_special - is_special(watch));
+	WRITE_ONCE(gs_special, gs_special - specialty(watch));
 	list_del(&watch->link);
 	gs_n_watches--;
 	watch->kill = false;
