@@ -8,6 +8,8 @@
 #include "watch.h"
 
 #define QUEUE 256 /* events; a power of two */
+#define KILL_AGAIN_MS 20u
+#define KILL_AGAIN_MAX_MS 1000u
 
 struct gs_totals gs_totals;
 u64 gs_event_seq;
@@ -57,12 +59,18 @@ void gs_notice_caller(struct gs_notice *notice, const struct gs_watch *watch,
 	notice->kind = call->kind;
 }
 
-/* Is the task one of the watched cgroup's? */
-static bool in_cgroup(struct task_struct *task, const struct gs_watch *watch)
+/* Is the task one of the watched container's? RCU. */
+static bool in_watch(struct task_struct *task, const struct gs_watch *watch)
 {
-	struct css_set *css = rcu_dereference_raw(task->cgroups);
-	struct cgroup *cgrp = css->dfl_cgrp;
+	const struct pid *pid = task_pid(task);
+	struct css_set *css;
+	struct cgroup *cgrp;
 
+	if (watch->by == GS_BY_PIDNS)
+		return pid && pid->level >= watch->ns->level &&
+		       pid->numbers[watch->ns->level].ns == watch->ns;
+	css = rcu_dereference_raw(task->cgroups);
+	cgrp = css->dfl_cgrp;
 #if GS_CGROUP_V1
 	if (watch->by == GS_BY_CGROUP_V1)
 		cgrp = rcu_dereference_raw(css->subsys[devices_cgrp_id])->cgroup;
@@ -74,23 +82,24 @@ static bool in_cgroup(struct task_struct *task, const struct gs_watch *watch)
 }
 
 /*
- * Kills what is in a watch. A PID namespace dies with its first process. In a cgroup a process may
- * fork while we go through the list, so we come again until nobody is left.
- * Returns whether somebody was there.
+ * Kills what is in a watch. A PID namespace dies with its first process, which is quick; but a
+ * tracer of its own can stop that one on its way out. In a cgroup a process may fork while we go
+ * through the list. So we come again until nobody is left, and then look at every thread, for a
+ * process may have let its first one exit.
+ * Returns whether somebody may be there still.
  */
 static bool kill_watch(const struct gs_watch *watch)
 {
 	struct task_struct *process, *thread;
 	bool any = false;
 
-	if (watch->by == GS_BY_PIDNS) {
+	if (watch->by == GS_BY_PIDNS && !watch->killed) {
 		kill_pid(watch->init, SIGKILL, 1);
-		return false;
+		return true;
 	}
 	rcu_read_lock();
-	/* Threads, for a process may have let its first one exit. */
 	for_each_process_thread(process, thread) {
-		if (thread->exit_state || !in_cgroup(thread, watch))
+		if (thread->exit_state || !in_watch(thread, watch))
 			continue;
 		kill_pid(task_tgid(thread), SIGKILL, 1);
 		any = true;
@@ -116,6 +125,8 @@ static struct gs_watch *next_to_kill(void)
 
 static void kill_all(void)
 {
+	/* Who is stuck in the driver is not looked for fifty times a second for ever. */
+	static unsigned int pause_ms;
 	bool again = false, there;
 	struct gs_watch *watch;
 
@@ -124,24 +135,25 @@ static void kill_all(void)
 		spin_unlock(&gs_lock);
 		there = kill_watch(watch);
 		spin_lock(&gs_lock);
-		if (!watch->killed)
+		if (!watch->killed) {
 			gs_totals.kills++;
+			pause_ms = KILL_AGAIN_MS / 2;
+		}
 		watch->killed = true;
-		if (there)
-			watch->again = true;
+		watch->again = there;
 		spin_unlock(&gs_lock);
 		gs_watch_put(watch);
 		spin_lock(&gs_lock);
 	}
 	list_for_each_entry(watch, &gs_watches, link) {
-		if (watch->again) {
-			watch->again = false;
-			watch->kill = true;
-			again = true;
-		}
+		watch->kill |= watch->again;
+		again |= watch->again;
+		watch->again = false;
 	}
-	if (again && !gs_going)
-		queue_delayed_work(gs_wq, &act_work, msecs_to_jiffies(20));
+	if (again && !gs_going) {
+		pause_ms = min(2 * pause_ms, KILL_AGAIN_MAX_MS);
+		queue_delayed_work(gs_wq, &act_work, msecs_to_jiffies(pause_ms));
+	}
 	spin_unlock(&gs_lock);
 }
 

@@ -176,7 +176,7 @@ static void change_state(struct gs_holding *holding, enum gs_state next, enum gs
 		break;
 	case GS_ACTIVE:
 		holding->active_since = jiffies;
-		schedule_tick(holding, msecs_to_jiffies(holding->lend_after_ms));
+		schedule_tick(holding, msecs_to_jiffies(holding->lend_after_ms) + 1);
 		break;
 	case GS_RETURNING:
 		holding->seq = notice->seq;
@@ -244,8 +244,9 @@ void gs_holding_on(struct gs_holding *holding, enum gs_on on, const struct gs_wa
 }
 
 /*
- * Silent for lend_after? The answer must not miss a touch that is just being counted: calls are
- * redirected first, then callbacks that did not see that are waited for, and then it is asked.
+ * Silent for lend_after? (A card that nobody holds is a holding without members, and is.) The
+ * answer must not miss a touch that is just being counted: calls are redirected first, callbacks
+ * that did not see that are waited for, and then it is asked again.
  */
 static void check_idle(struct gs_holding *holding)
 {
@@ -265,12 +266,11 @@ static void check_idle(struct gs_holding *holding)
 		since = holding->active_since;
 		if (gs_holding_last(holding, &last) && time_after(last, since))
 			since = last;
-		if (time_before(jiffies, since + after) || list_empty(&holding->links)) {
+		/* A touch late in one tick and a look early in the next are no tick apart. */
+		if (time_before_eq(jiffies, since + after)) {
 			holding->checking = false;
 			refresh_members(holding);
-			schedule_tick(holding, list_empty(&holding->links) ?
-						       after :
-						       since + after - jiffies);
+			schedule_tick(holding, since + after + 1 - jiffies);
 			break;
 		}
 		if (again) {

@@ -253,6 +253,10 @@ static int watch_update(struct gs_watch *watch, const struct gs_watch *asked,
 		gs_refuse(extack, "a borrower can't get more lenders");
 		ret = -EEXIST;
 	}
+	if (!ret && watch->role == GS_BORROWER && READ_ONCE(watch->revoked)) {
+		gs_refuse(extack, "the borrower was revoked, for good: delete it first");
+		ret = -EBUSY;
+	}
 	if (!ret && watch->n_links + n > GS_LINKS_MAX) {
 		gs_refuse(extack, "too many holdings for one watch");
 		ret = -E2BIG;
@@ -325,8 +329,8 @@ static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 	WRITE_ONCE(gs_special, gs_special + specialty(watch));
 	spin_unlock(&gs_lock);
 	/*
-	 * A callback that takes the short way stops at the first watch that it finds. None may still
-	 * be on it when this one can be found inside another.
+	 * A callback that takes the short way stops at the first watch that it finds. None may
+	 * still be on it when this one can be found inside another.
 	 */
 	if (watch->nested)
 		synchronize_rcu();
