@@ -263,19 +263,24 @@ static uint64_t returned(struct gs_klink *link, const struct process *m)
 				     .n_holdings = 1,
 				     .kill_on_return = true };
 	struct gs_klink *agent = NULL;
+	struct gs_kstatus status;
 	uint64_t closed, served;
 	struct process b;
 
+	/* First, or it had the agent's socket too, which would live as long as it. */
+	start(&b, borrower);
 	check(gs_klink_open(&agent, &err), "open");
 	check(gs_klink_heartbeat(agent, &err), "heartbeat");
 	check(gs_klink_lend(link, HOLDING, wait_idle(link), &err), "lend");
-	start(&b, borrower);
 	check(gs_kwho_pid(b.pid, &set.who, &err), "who");
 	check(gs_klink_watch_set(link, &set, &err), "the borrower's watch");
 	go(&b);
 	if (state_of(link) != GS_LENT)
 		die("the holding is not lent");
 	gs_klink_close(agent);
+	check(gs_klink_status(link, &status, &err), "status");
+	if (status.agent_alive)
+		die("the agent is alive");
 	clear_log();
 
 	go(m);
