@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "kmod/state.c"
+#include "kmod/state.c" /* NOLINT(bugprone-suspicious-include): it is what is tested */
 
 #define FACTS 8 /* the combinations of three bits */
 
@@ -46,7 +46,7 @@ static const struct row {
 } rows[] = {
 	/* Every node of the vendor is hooked. */
 	{ GS_UNKNOWN, GS_ON_HOOKED, 0, U | F, GS_ACTIVE },
-	/* Borrowers of a return that hold_max ended may have outlived the hooks: nothing is lent. */
+	/* Borrowers whose return hold_max ended may outlive the hooks: nothing is lent. */
 	{ GS_UNKNOWN, GS_ON_HOOKED, F, U, GS_QUARANTINE },
 
 	{ GS_ACTIVE, GS_ON_SILENCE, 0, 0, GS_IDLE },
