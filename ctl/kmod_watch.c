@@ -181,7 +181,15 @@ static uint64_t touches_of(const struct gs_kwatch *watch, uint32_t dev)
 	return 0;
 }
 
-/* Says what was touched since the last look. -ENOENT: our watch is gone. */
+static int unloaded(struct gs_err *err)
+{
+	return gs_err_set(err, ENODEV, "the module was unloaded");
+}
+
+/*
+ * Says what was touched since the last look. -ENOENT: our watch is gone; -ENODEV: so is the module,
+ * or will be.
+ */
 static int look(struct watching *w, struct gs_err *err)
 {
 	cleanup_kstate struct gs_kstate now = { 0 };
@@ -189,6 +197,8 @@ static int look(struct watching *w, struct gs_err *err)
 	const struct gs_kwatch *watch;
 	int r = gs_klink_dump(w->link, &now, err);
 
+	if (r == -ESHUTDOWN || (r < 0 && !gs_klink_loaded(w->link)))
+		return unloaded(err);
 	if (r < 0)
 		return r == -EAGAIN ? 0 : r;
 	watch = gs_kstate_watch(&now, w->name);
@@ -235,7 +245,7 @@ static int take_events(struct watching *w, struct gs_err *err)
 		if (r < 0 && r != -EINTR && r != -EPROTO)
 			return r;
 		if (what == GS_KEVENT_UNLOADED || what == GS_KEVENT_LOADED)
-			return gs_err_set(err, ENODEV, "the module was unloaded");
+			return unloaded(err);
 		if (what == GS_KEVENT_LOST)
 			ctl_kmod_line(0, "events were lost");
 		if (what == GS_KEVENT_GOT)
