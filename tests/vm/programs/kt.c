@@ -24,6 +24,7 @@
  *	                            "dump" the lines of dump at the beginning, and where events
  *	                            were lost
  *	kt beat [N]                 one heartbeat, or N, each from a new agent
+ *	kt nocaps VERB...           the same without any capability
  *	kt agent [-b] [lend] [release] [kill]   heartbeats; lends what is idle, kills borrowers
  *	                                        of what returns, releases what is drained
  *
@@ -32,12 +33,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -803,14 +806,30 @@ static const struct verb {
 	{ "beat", 0, 1, do_beat },	  { "agent", 0, 4, do_agent },
 };
 
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capset, &head, none) < 0) {
+		(void)gs_err_errno(&err, errno, "capset");
+		exit(failed());
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int ret = 2;
 
-	if (argc < 2)
-		misused("no verb");
 	(void)close_range(3, ~0U, 0);
 	out = stdout;
+	if (argc > 1 && strcmp(argv[1], "nocaps") == 0) {
+		drop_capabilities();
+		argc--;
+		argv++;
+	}
+	if (argc < 2)
+		misused("no verb");
 	for (size_t i = 0; i < GS_ARRAY_SIZE(verbs); i++) {
 		const struct verb *verb = &verbs[i];
 
