@@ -19,9 +19,15 @@ static unsigned int queue_head, queue_tail; /* under gs_lock: filled at head, se
 static struct gs_notice overflow;
 static bool gap; /* under gs_lock: something was lost, and no later event has shown it */
 
-/* One work item, so that it never runs twice at once: events keep their order. */
+/*
+ * One work item for each, so that neither runs twice at once: events keep their order. Killing comes
+ * first and is urgent. Telling takes long, and would hold up those who are dying, so it has a queue
+ * of ordinary priority.
+ */
 static void act(struct work_struct *work);
 static DECLARE_DELAYED_WORK(act_work, act);
+static void send(struct work_struct *work);
+static DECLARE_DELAYED_WORK(send_work, send);
 
 static void lose(void)
 {
@@ -159,10 +165,15 @@ static void kill_all(void)
 
 static void act(struct work_struct *work)
 {
+	kill_all();
+	mod_delayed_work(gs_tell_wq, &send_work, 0);
+}
+
+static void send(struct work_struct *work)
+{
 	static struct gs_notice notice; /* too large for the stack */
 	bool some;
 
-	kill_all();
 	for (;;) {
 		spin_lock(&gs_lock);
 		/* A gap shows by the next event's number: perhaps there will be none for long. */
@@ -181,7 +192,7 @@ static void act(struct work_struct *work)
 			lose();
 			/* No memory: later. */
 			if (!gs_going)
-				queue_delayed_work(gs_wq, &act_work, HZ / 10);
+				queue_delayed_work(gs_tell_wq, &send_work, HZ / 10);
 			spin_unlock(&gs_lock);
 			break;
 		}
@@ -196,4 +207,5 @@ void gs_act(void)
 void gs_act_exit(void)
 {
 	flush_delayed_work(&act_work);
+	flush_delayed_work(&send_work);
 }

@@ -196,7 +196,8 @@ extern bool gs_going;
  */
 extern unsigned long gs_special;
 #define GS_SPECIAL (1ul << 16) /* more than GS_WATCHES_MAX */
-extern struct workqueue_struct *gs_wq;
+extern struct workqueue_struct *gs_wq; /* clocks and kills */
+extern struct workqueue_struct *gs_tell_wq; /* events */
 
 /** gs_features() - GS_F_* bits of this kernel (main.c). Context: any. */
 u32 gs_features(void);

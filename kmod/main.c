@@ -34,6 +34,7 @@ DEFINE_SPINLOCK(gs_lock);
 bool gs_going;
 unsigned long gs_special;
 struct workqueue_struct *gs_wq;
+struct workqueue_struct *gs_tell_wq;
 
 u32 gs_default_lend_after(void)
 {
@@ -108,9 +109,13 @@ static int __init gs_init(void)
 	gs_wq = alloc_workqueue("gpushare", WQ_HIGHPRI | WQ_UNBOUND, 0);
 	if (!gs_wq)
 		return -ENOMEM;
+	ret = -ENOMEM;
+	gs_tell_wq = alloc_workqueue("gpushare_tell", WQ_UNBOUND, 0);
+	if (!gs_tell_wq)
+		goto err_wq;
 	ret = register_module_notifier(&module_notifier);
 	if (ret)
-		goto err_wq;
+		goto err_tell_wq;
 	ret = gs_agent_init();
 	if (ret)
 		goto err_notifier;
@@ -126,6 +131,8 @@ err_agent:
 	gs_agent_exit();
 err_notifier:
 	unregister_module_notifier(&module_notifier);
+err_tell_wq:
+	destroy_workqueue(gs_tell_wq);
 err_wq:
 	destroy_workqueue(gs_wq);
 	return ret;
@@ -153,6 +160,7 @@ static void __exit gs_exit(void)
 	gs_act_exit();
 	gs_netlink_exit();
 	rcu_barrier();
+	destroy_workqueue(gs_tell_wq);
 	destroy_workqueue(gs_wq);
 }
 
