@@ -20,9 +20,9 @@ static struct gs_notice overflow;
 static bool gap; /* under gs_lock: something was lost, and no later event has shown it */
 
 /*
- * One work item for each, so that neither runs twice at once: events keep their order. Killing comes
- * first and is urgent. Telling takes long, and would hold up those who are dying, so it has a queue
- * of ordinary priority.
+ * One work item for each, so that neither runs twice at once: events keep their order. Killing
+ * comes first and is urgent. Telling takes long, and would hold up those who are dying, so it has a
+ * queue of ordinary priority.
  */
 static void act(struct work_struct *work);
 static DECLARE_DELAYED_WORK(act_work, act);
