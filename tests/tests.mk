@@ -57,7 +57,9 @@ check: ## all tests that this machine can run [root]
 	$(needs)
 	$(build)
 	$(build_san)
-	@tests/run harness unit ctl golden san-unit san-golden runtime
+	@packaging/deps.sh --if-root vm
+	@tests/vm/choose.sh
+	@tests/run harness unit ctl golden san-unit san-golden runtime vm
 
 check-unit: ## unit tests, gpusharectl, the test runner and the linters
 	$(needs)
