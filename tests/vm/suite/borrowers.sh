@@ -678,7 +678,7 @@ gone b
 gone b.w
 files h 0
 
-test kill_on_return: a cgroup whose processes trace one another
+test kill_on_return: a cgroup where one process traces the other
 holding h 0
 member m h
 m open f 0
@@ -689,7 +689,6 @@ spawn b.b
 b.a open f 0
 b.b open f 0
 trace b.a b.b
-trace b.b b.a
 & m ping f
 gone b.a
 gone b.b
