@@ -133,6 +133,12 @@ static void test_enobufs(void **state)
 	assert_true(fk.lookups > lookups);
 	expect(150);
 	expect(161);
+	/* What was dropped while it read these, nobody told. */
+	assert_int_equal(next(), GS_KEVENT_LOST);
+	assert_int_equal(next(), GS_KEVENT_NONE);
+	send_event(162);
+	expect(162);
+	assert_int_equal(next(), GS_KEVENT_NONE);
 }
 
 static void test_reload(void **state)
