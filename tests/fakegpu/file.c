@@ -90,7 +90,8 @@ int fg_file_open(struct inode *inode, struct file *file)
 
 	if (!node)
 		return -ENODEV;
-	err = fg_sleep(READ_ONCE(fg_open_ms), TASK_KILLABLE);
+	err = fg_sleep(READ_ONCE(fg_open_ms),
+		       READ_ONCE(fg_open_hard) ? TASK_UNINTERRUPTIBLE : TASK_KILLABLE);
 	if (!err && READ_ONCE(fg_open_fail))
 		err = -EIO;
 	if (err)

@@ -46,6 +46,10 @@ unsigned int fg_open_ms;
 module_param_named(open_ms, fg_open_ms, uint, 0644);
 MODULE_PARM_DESC(open_ms, "open sleeps so long first (killable)");
 
+bool fg_open_hard;
+module_param_named(open_hard, fg_open_hard, bool, 0644);
+MODULE_PARM_DESC(open_hard, "that sleep of open is in D state");
+
 unsigned int fg_close_ms;
 module_param_named(close_ms, fg_close_ms, uint, 0644);
 MODULE_PARM_DESC(close_ms, "release sleeps so long first (D state)");

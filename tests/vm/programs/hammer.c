@@ -2,10 +2,10 @@
 /*
  * Uses a card as hard as it can, and looks at every answer:
  *
- *	hammer NODE [procs=N] [loops=N] [calls=N] [until=FILE]
+ *	hammer NODE [procs=N] [loops=N] [calls=N] [pause=US] [until=FILE]
  *
  * Each of N processes opens NODE, makes `calls` (4) ioctls, maps and unmaps the card, closes; again
- * and again, `loops` times or until FILE exists. The driver numbers the calls that it serves: a
+ * and again, `loops` times or until FILE exists, with a pause of so many microseconds between. The driver numbers the calls that it serves: a
  * number that does not grow is a call that was served twice or never. Prints
  * "opens=N ioctls=N maps=N failed=N errno=NAME wrong=N"; ends with 1 if something failed or was
  * wrong. A line "working" says that every process has been through once.
@@ -31,7 +31,7 @@ static struct sums {
 } * sums;
 
 static const char *node, *until;
-static unsigned long loops, calls = 4;
+static unsigned long loops, calls = 4, pause_us;
 
 static void failed(void)
 {
@@ -83,6 +83,8 @@ static void work(unsigned long number)
 		once(number << 32 | i, &last);
 		if (!i)
 			sums->working++;
+		if (pause_us)
+			usleep((useconds_t)pause_us);
 	}
 }
 
@@ -91,7 +93,8 @@ int main(int argc, char **argv)
 	unsigned int procs = 1;
 
 	if (argc < 2) {
-		fputs("usage: hammer NODE [procs=N] [loops=N] [calls=N] [until=FILE]\n", stderr);
+		fputs("usage: hammer NODE [procs=N] [loops=N] [calls=N] [pause=US] [until=FILE]\n",
+		      stderr);
 		return 2;
 	}
 	node = argv[1];
@@ -104,6 +107,8 @@ int main(int argc, char **argv)
 			loops = strtoul(value + 1, NULL, 0);
 		else if (value && strncmp(argv[i], "calls=", 6) == 0)
 			calls = strtoul(value + 1, NULL, 0);
+		else if (value && strncmp(argv[i], "pause=", 6) == 0)
+			pause_us = strtoul(value + 1, NULL, 0);
 		else if (value && strncmp(argv[i], "until=", 6) == 0)
 			until = value + 1;
 	}
