@@ -5,9 +5,9 @@
  *	hammer NODE [procs=N] [loops=N] [calls=N] [pause=US] [until=FILE]
  *
  * Each of N processes opens NODE, makes `calls` (4) ioctls, maps and unmaps the card, closes; again
- * and again, `loops` times or until FILE exists, with a pause of so many microseconds between. The driver numbers the calls that it serves: a
- * number that does not grow is a call that was served twice or never. Prints
- * "opens=N ioctls=N maps=N failed=N errno=NAME wrong=N"; ends with 1 if something failed or was
+ * and again, `loops` times or until FILE exists, with a pause of so many microseconds between. The
+ * driver numbers the calls that it serves: a number that does not grow is a call that was served
+ * twice or never. Prints "opens=N ioctls=N maps=N failed=N errno=NAME wrong=N"; ends with 1 if something failed or was
  * wrong. A line "working" says that every process has been through once.
  */
 #include <errno.h>
