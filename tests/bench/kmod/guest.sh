@@ -148,6 +148,7 @@ take bare_end inside "$one" kcount ioctl $card
 echo 1 >/sys/module/fakegpu/parameters/record
 insmod /vm/modules/gpushare.ko
 kt hook $card driver=fake >/dev/null
-for kind in plain deaf; do
+for kind in plain deaf told; do
+	[ $kind != told ] || kt events -b >/dev/null
 	krelease $card "$pairs" $kind | tr ' ' '\n' | sed "s/^/release_${kind}_/; s/=/ /"
 done
