@@ -9,6 +9,7 @@
 #include "agent.h"
 #include "event.h"
 #include "holding.h"
+#include "kill.h"
 
 /* Under gs_lock. */
 static u32 agent_port;

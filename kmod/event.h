@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Telling user space, and killing: what is decided under gs_lock and done outside of it. */
+/* Telling user space: events are made under gs_lock, and sent outside of it. */
 #ifndef GS_KMOD_EVENT_H
 #define GS_KMOD_EVENT_H
 
@@ -60,16 +60,11 @@ struct gs_notice *gs_event_new(enum gs_event event);
 void gs_notice_caller(struct gs_notice *notice, const struct gs_watch *watch,
 		      const struct gs_call *call);
 
-/**
- * gs_act() - let the actor kill who is to be killed, and send the events after that
- *
- * On a work queue of high priority: the caller may be out of processor time, or hold the mmap lock.
- * Context: any.
- */
-void gs_act(void);
+/** gs_tell() - send what is in the queue, soon. Context: any. See gs_act(). */
+void gs_tell(void);
 
-/** gs_act_exit() - waits until all is done. Context: process. */
-void gs_act_exit(void);
+/** gs_tell_exit() - waits until it is sent. Context: process. */
+void gs_tell_exit(void);
 
 /** gs_clock() - CLOCK_BOOTTIME in nanoseconds. */
 static inline u64 gs_clock(void)

@@ -10,6 +10,7 @@
 #include "file.h"
 #include "gate.h"
 #include "holding.h"
+#include "kill.h"
 #include "node.h"
 #include "watch.h"
 

@@ -6,6 +6,7 @@
 #include "event.h"
 #include "hook.h"
 #include "holding.h"
+#include "kill.h"
 #include "node.h"
 #include "watch.h"
 

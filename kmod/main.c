@@ -11,6 +11,7 @@
 #include "file.h"
 #include "holding.h"
 #include "hook.h"
+#include "kill.h"
 #include "netlink.h"
 #include "node.h"
 #include "watch.h"

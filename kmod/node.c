@@ -6,6 +6,7 @@
 #include "event.h"
 #include "holding.h"
 #include "hook.h"
+#include "kill.h"
 #include "node.h"
 
 struct hlist_head gs_node_hash[1 << GS_NODE_BITS];
