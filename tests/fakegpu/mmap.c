@@ -64,7 +64,9 @@ static noinline int fg_card_access(struct vm_area_struct *vma, unsigned long add
 	u64 offset = addr - vma->vm_start + ((u64)vma->vm_pgoff << PAGE_SHIFT);
 	u8 *at = (u8 *)card->doorbell + offset;
 
-	if (len < 0 || offset + len > FG_PAGES * PAGE_SIZE)
+	/* The caller asks for as much as it wants, not for as much as is mapped. */
+	len = min_t(u64, len, vma->vm_end - addr);
+	if (offset + len > FG_PAGES * PAGE_SIZE)
 		return -EINVAL;
 	fg_vma_log(vma, FG_ACCESS, offset, write, 0);
 	if (write)

@@ -1,7 +1,7 @@
 # shellcheck shell=dash
 # SPDX-License-Identifier: Apache-2.0
 # All that tests/fakegpu/README.md promises of the stand-in card.
-# seconds: 300
+# seconds: 600
 # shellcheck disable=SC2086 # what stands in variables here has no blanks
 . /vm/suite/lib.sh
 
@@ -500,23 +500,6 @@ check_slow_open_killed() {
 	same "$(stat fakegpu0 open_now)" 0
 }
 try "a slow open can be killed" check_slow_open_killed
-
-check_hard_open() {
-	set_parameter open_ms 60000
-	set_parameter open_hard 1
-	background fgpu open /dev/fakegpu0
-	usleep 300000
-	kill -9 $pid
-	usleep 300000
-	grep -q "State:.D" "/proc/$pid/status"
-	rc=$?
-	set_parameter open_ms 0
-	set_parameter open_hard 0
-	echo 1 >$debug/wake
-	stop KILL
-	return $rc
-}
-try "unless open_hard=1" check_hard_open
 
 # ---- Load and unload.
 check_busy() {
