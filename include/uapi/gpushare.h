@@ -54,9 +54,10 @@
  * @GS_CMD_DUMP: NLM_F_DUMP: every node, holding and watch (GS_CMD_NODE, _HOLDING, _WATCH) and the
  *	link between them; NLM_F_DUMP_INTR when something changed meanwhile.
  * @GS_CMD_EVENT: only sent, to the multicast group.
- * @GS_CMD_NODE: only sent. DEV, DRIVER, FUNCS, MODULE, TOUCHES.
+ * @GS_CMD_NODE: only sent. DEV, DRIVER, FUNCS, MODULE, TOUCHES, PASSIVE.
  * @GS_CMD_HOLDING: only sent. NAME, STATE, SINCE, SEQ, DEVS, times, FILES, HELD, LAST_TOUCH.
- * @GS_CMD_WATCH: only sent. NAME, ROLE, PID or CGROUP_ID, HOLDINGS, REVOKED, FILES, COUNTS.
+ * @GS_CMD_WATCH: only sent. NAME, ROLE, PID and PIDNS or CGROUP_ID, HOLDINGS, COUNTS; of a borrower
+ *	FILES, KILL_ON_RETURN, REVOKED, KILLED.
  */
 enum gs_cmd {
 	GS_CMD_UNSPEC,
@@ -163,9 +164,11 @@ enum gs_kind {
 /**
  * enum gs_event - GS_A_EVENT
  *
- * @GS_EV_STATE: a holding went from FROM to STATE: NAME, CAUSE, SEQ. To IDLE and to RETURNING, the
- *	event's own sequence number is what LEND and RELEASE ask for. With CAUSE touch also WATCH,
- *	DEV, KIND, PID, START_TIME and PIDNS of the caller.
+ * Every event has EVENT, EVENT_SEQ (one more than the one before), TIME and CAUSE.
+ *
+ * @GS_EV_STATE: holding NAME went from FROM to STATE. To IDLE and to RETURNING, the event's own
+ *	EVENT_SEQ is what LEND and RELEASE ask for as SEQ. With CAUSE touch also WATCH, DEV, KIND,
+ *	PID, START_TIME and PIDNS of the caller.
  * @GS_EV_DRAINED: the last file of NAME's borrowers is closed.
  * @GS_EV_REVOKED: borrower WATCH may touch nothing any more; KILLED says that SIGKILL was sent.
  * @GS_EV_RELEASED: held callers of NAME go on: HELD (how many waited), HELD_MS (the longest).
