@@ -61,7 +61,8 @@ now_held() {
 	is "... and nobody has reached the card" "$(reached)" 0
 }
 
-# The hung task checker will tell of this one, so it is awake.
+# The checker of tasks that hang will tell of this one, so it is awake. (Our own messages say not
+# what it says, or they would be taken for it.)
 dmesg -c >/dev/null
 expect_kernel "task fgpu:.* blocked for more than"
 echo 3 >/proc/sys/kernel/hung_task_timeout_secs
@@ -107,8 +108,8 @@ case $(kt status features) in
 	;;
 esac
 # These will get a signal every 10 ms.
-callers signals1 "$m" token=2000 threads=24 calls=ioctl,$opens signals=10 sa=restart
-callers signals2 "$m" token=2100 threads=24 calls=ioctl,$opens signals=10 sa=none
+callers signals1 "$m" token=2000 threads=12 calls=ioctl,$opens signals=10 sa=restart
+callers signals2 "$m" token=2100 threads=12 calls=ioctl,$opens signals=10 sa=none
 callers signals3 "$m" token=2200 threads=4 calls=nonblock signals=10 sa=none
 callers signals4 "$m" token=2300 threads=4 calls=ioctl,open signals=10 sa=none seccomp=1
 signals="signals1 signals2 signals3 signals4"
@@ -122,8 +123,8 @@ pid_of frozen2 >$cg/f2/cgroup.procs
 before=$(kt watch m touches)
 
 # From here on the checker panics.
-check "the hung task checker is awake" \
-	wait_for 20 sh -c "dmesg | grep -q 'task fgpu:.* blocked for more than'"
+check "the kernel tells of a task that hangs" \
+	wait_for 20 sh -c "dmesg | grep -q 'INFO: task fgpu:.* blocked for more than'"
 echo 1 >/sys/kernel/debug/fakegpu/wake
 wait $stuck
 echo 1 >/proc/sys/kernel/hung_task_panic
@@ -186,8 +187,7 @@ echo none >/sys/power/pm_test
 go $signals
 sleep 1
 is "signals every 10 ms: nobody reaches the card" "$(reached)" 0
-is "the hung task checker has nothing to tell of them" \
-	"$(dmesg | grep 'blocked for more than' | grep -vc 'task fgpu:')" 0
+is "it does not tell so of them" "$(dmesg | grep 'INFO: task' | grep -vc 'task fgpu:')" 0
 kill -STOP "$(pid_of stopped2)"
 echo 1 >$cg/f2/cgroup.freeze
 wait_for 20 frozen $cg/f2 1
@@ -236,12 +236,13 @@ case $all in
 	;;
 *) skip "opens by io_uring" "this kernel's workers belong to no container" ;;
 esac
-went_on signals1 "those with signals, SA_RESTART" 2000 24
-went_on signals2 "those with signals, without it" 2100 24
+went_on signals1 "those with signals, SA_RESTART" 2000 12
+went_on signals2 "those with signals, without it" 2100 12
 went_on signals3 "those with signals and O_NONBLOCK" 2200 4
 went_on signals4 "those with signals and a seccomp filter" 2300 4
 [ ! -e /tmp/signals5.job ] || went_on signals5 "those with signals and 32 bits" 2400 3
-for name in signals1 signals2 signals4; do
+for name in $signals; do
+	[ $name != signals3 ] || continue
 	least=$(said $name least)
 	check "every thread's handler ran while it was held ($name: $least times at least)" \
 		test "$least" -ge 5
@@ -249,13 +250,14 @@ done
 
 # Those with O_NONBLOCK that were killed count; the other killed and replaced ones had been told to
 # start anew.
-want=2
+said=
 for name in $all $signals; do
 	case $name in
 	killed* | exec | threads) ;;
-	*) want=$((want + $(said $name calls) + $(said $name opens))) ;;
+	*) said="$said /tmp/$name.out" ;;
 	esac
 done
+want=$(cat $said | awk -v n=2 -F '[= ]' '/^pid=/ { n += $4 + $10 } END { print n }')
 is "each call counts once, however often it was made anew" $(($(kt watch m touches) - before)) $want
 e=$(event event=released)
 check "the event says how many went on: $(echo "$e" | value held)" \

@@ -264,7 +264,11 @@ kt watch-del late b
 container b
 kt holding h $nodes hold_max=20000
 
-lend_out g
+kt wait g idle 10000 >/dev/null
+seq=$(kt state g seq)
+check "a member with touches joins a second holding that is idle" kt member nested h,g "pid=$nested"
+check "... they are not its: it is lent by the same number" kt lend g "$seq"
+kt borrower b g "pid=$b"
 check "a member joins a second holding that is lent" kt member main h,g "pid=$main"
 here "... where its call is held" begins g 1 inside "$main" fgpu ping $card
 check "... it goes on after the release" taken_back g && here "... and is served" goes_on
