@@ -219,7 +219,7 @@ enum gs_attr {
 	GS_A_FD, /* s32: an open file of the sender */
 	GS_A_DEV, /* u32 */
 	GS_A_DEVS, /* binary: u32 each */
-	GS_A_PASSIVE, /* binary: u32 each, ioctl numbers */
+	GS_A_PASSIVE, /* binary: u32 each, ioctl numbers; the low 16 bits (type, number) count */
 	GS_A_FUNCS, /* u32: bits 1 << enum gs_kind */
 	GS_A_MODULE, /* string: kernel module of the node's driver; absent for a built-in one */
 	GS_A_TOUCHES, /* u64 */
