@@ -501,6 +501,23 @@ check_slow_open_killed() {
 }
 try "a slow open can be killed" check_slow_open_killed
 
+check_hard_open() {
+	set_parameter open_ms 60000
+	set_parameter open_hard 1
+	background fgpu open /dev/fakegpu0
+	usleep 300000
+	kill -9 $pid
+	usleep 300000
+	grep -q "State:.D" "/proc/$pid/status"
+	rc=$?
+	set_parameter open_ms 0
+	set_parameter open_hard 0
+	echo 1 >$debug/wake
+	stop KILL
+	return $rc
+}
+try "unless open_hard=1" check_hard_open
+
 # ---- Load and unload.
 check_busy() {
 	background fgpu hold /dev/fakegpu0
