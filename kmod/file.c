@@ -12,26 +12,37 @@
 struct hlist_head gs_file_hash[1 << GS_FILE_BITS];
 unsigned int gs_n_files;
 
-int gs_file_opening(struct file *file, struct gs_watch *watch)
+int gs_file_opening(struct file *file, dev_t dev, struct gs_watch *watch)
 {
 	struct gs_file *entry;
 	struct gs_link *link;
+	int ret = 0;
 
-	entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+	/* The container pays for what it makes us keep. */
+	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
 	if (!entry) {
 		gs_watch_put(watch);
 		return -ENOMEM;
 	}
 	entry->file = file;
+	entry->dev = dev;
 	entry->watch = watch;
 
 	spin_lock(&gs_lock);
 	if (watch->revoked) {
 		gs_totals.refused++;
+		ret = -EIO;
+	} else if (watch->files >= GS_FILES_MAX) {
+		ret = -EMFILE;
+	} else if (gs_file_lookup(file)) {
+		/* A hooked open that is called by another hooked one. */
+		ret = -EEXIST;
+	}
+	if (ret) {
 		spin_unlock(&gs_lock);
 		kfree(entry);
 		gs_watch_put(watch);
-		return -EIO;
+		return ret;
 	}
 	watch->files++;
 	list_for_each_entry(link, &watch->links, of_watch)
@@ -73,8 +84,9 @@ void gs_file_closed(struct file *file)
 	}
 }
 
-void gs_file_forget(struct gs_watch *watch)
+void gs_file_forget(const struct gs_watch *watch, dev_t dev)
 {
+	HLIST_HEAD(forgotten);
 	struct hlist_node *next;
 	struct gs_file *entry;
 	unsigned int i;
@@ -82,15 +94,17 @@ void gs_file_forget(struct gs_watch *watch)
 	spin_lock(&gs_lock);
 	for (i = 0; i < ARRAY_SIZE(gs_file_hash); i++) {
 		hlist_for_each_entry_safe(entry, next, &gs_file_hash[i], hash) {
-			if (entry->watch != watch)
+			if ((watch && entry->watch != watch) || (dev && entry->dev != dev))
 				continue;
 			forget(entry);
-			/* Not the last reference: the caller has one. */
-			gs_watch_put(watch);
-			kfree_rcu(entry, rcu);
+			hlist_add_head(&entry->forgotten, &forgotten);
 		}
 	}
 	spin_unlock(&gs_lock);
+	hlist_for_each_entry_safe(entry, next, &forgotten, forgotten) {
+		gs_watch_put(entry->watch);
+		kfree_rcu(entry, rcu);
+	}
 }
 
 void gs_file_exit(void)

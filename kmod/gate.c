@@ -242,6 +242,8 @@ long gs_gate_enter(struct gs_call *call)
 	struct verdict verdict;
 	long ret;
 
+	if (!GS_IO_WORKER_NS && call->kind == GS_OPEN && (current->flags & PF_IO_WORKER))
+		return -EOPNOTSUPP;
 	for (;;) {
 		verdict = (struct verdict){ .call = call };
 		spin_lock(&gs_lock);
@@ -260,10 +262,10 @@ long gs_gate_enter(struct gs_call *call)
 	if (ret)
 		return ret;
 	if (call->borrower) {
-		ret = gs_file_opening(call->file, call->borrower);
+		ret = gs_file_opening(call->file, call->inode->i_rdev, call->borrower);
 		if (ret)
 			call->borrower = NULL;
-		return ret;
+		return ret == -EEXIST ? 0 : ret;
 	}
 	/*
 	 * A member's call is made anew by pretending a signal, now that nothing redirects it: if it

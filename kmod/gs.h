@@ -144,6 +144,7 @@ struct gs_watch {
 	bool kill;
 	bool killed;
 	bool nested;
+	bool gone; /* killed, and nobody is left of it */
 	bool again; /* somebody was there: kill once more */
 	struct gs_counts __percpu *counts;
 
@@ -196,7 +197,9 @@ extern bool gs_going;
  */
 extern unsigned long gs_special;
 #define GS_SPECIAL (1ul << 16) /* more than GS_WATCHES_MAX */
-extern struct workqueue_struct *gs_wq; /* clocks and kills */
+/* Kills must not wait: neither for grace periods, nor for memory that they would free. */
+extern struct workqueue_struct *gs_wq; /* kills, and the agent's clock */
+extern struct workqueue_struct *gs_clock_wq; /* clocks of holdings */
 extern struct workqueue_struct *gs_tell_wq; /* events */
 
 /** gs_features() - GS_F_* bits of this kernel (main.c). Context: any. */

@@ -10,6 +10,9 @@
 #include "node.h"
 #include "watch.h"
 
+/* How long the last closes of those who have died may take: they are work of other tasks. */
+#define HASTEN_MS 500u
+
 LIST_HEAD(gs_holdings);
 
 static unsigned int n_holdings;
@@ -92,7 +95,7 @@ static void schedule_tick(struct gs_holding *holding, unsigned long delay)
 	if (gs_going || holding->dead)
 		return;
 	kref_get(&holding->ref);
-	if (mod_delayed_work(gs_wq, &holding->tick, delay))
+	if (mod_delayed_work(gs_clock_wq, &holding->tick, delay))
 		kref_put(&holding->ref, holding_free);
 }
 
@@ -324,6 +327,34 @@ static void holding_tick(struct work_struct *work)
 	gs_holding_put(holding);
 }
 
+/* Is there a borrower with files that may still close them? */
+static bool may_drain(const struct gs_holding *holding)
+{
+	struct gs_link *link;
+
+	list_for_each_entry(link, &holding->links, of_holding)
+		if (link->watch->role == GS_BORROWER && link->watch->files && !link->watch->gone)
+			return true;
+	return false;
+}
+
+void gs_holding_hasten(const struct gs_watch *watch)
+{
+	struct gs_holding *holding;
+	unsigned long until;
+	struct gs_link *link;
+
+	list_for_each_entry(link, &watch->links, of_watch) {
+		holding = link->holding;
+		if (holding->state != GS_RETURNING || !holding->files || may_drain(holding))
+			continue;
+		until = jiffies + msecs_to_jiffies(max(holding->settle_ms, HASTEN_MS));
+		if (time_before(until, holding->return_until))
+			holding->return_until = until;
+		schedule_tick(holding, 0);
+	}
+}
+
 void gs_holding_agent_lost(void)
 {
 	struct gs_holding *holding;
@@ -550,7 +581,8 @@ int gs_holding_del(struct gs_holding *holding, struct netlink_ext_ack *extack)
 {
 	enum gs_state state = READ_ONCE(holding->state);
 
-	if (state == GS_LENT || state == GS_RETURNING || state == GS_QUARANTINE) {
+	if (state == GS_LENT || state == GS_RETURNING || state == GS_QUARANTINE ||
+	    READ_ONCE(holding->files)) {
 		gs_refuse(extack, "the holding is lent or returning: withdraw it first");
 		return -EBUSY;
 	}

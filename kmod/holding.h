@@ -102,6 +102,15 @@ struct gs_holding *gs_holding_needs(dev_t dev);
 /** gs_holding_agent_lost() - lets returns end without the agent. Context: gs_lock held. */
 void gs_holding_agent_lost(void);
 
+/**
+ * gs_holding_hasten() - nobody is left of a borrower
+ *
+ * Files that it has passed on to others do not close by its death: its lenders' users need not wait
+ * for them until hold_max.
+ * Context: gs_lock held.
+ */
+void gs_holding_hasten(const struct gs_watch *watch);
+
 /** gs_holding_kick() - look at the clock now. Context: any. */
 void gs_holding_kick(struct gs_holding *holding);
 

@@ -45,7 +45,10 @@ bool gs_hooks_work(void)
 {
 	static struct ftrace_ops question = { .func = on_canary };
 
-	if (!canary_armed || ftrace_set_filter_ip(&question, (unsigned long)canary, 0, 1))
+	if (!canary_armed)
+		return false;
+	/* Without memory it can't say: the next heartbeat asks again. */
+	if (ftrace_set_filter_ip(&question, (unsigned long)canary, 0, 1) == -ENODEV)
 		return false;
 	ftrace_set_filter(&question, NULL, 0, 1);
 	WRITE_ONCE(canary_sang, false);
@@ -112,13 +115,19 @@ static int arm_canary(struct netlink_ext_ack *extack)
 	canary_ops.func = on_canary;
 	canary_ops.flags = ops_flags;
 	ret = hook(&canary_ops, (unsigned long)canary);
-	if (ret == -EBUSY || ret == -ENODEV) {
+	switch (ret) {
+	case 0:
+		break;
+	case -EBUSY:
+	case -ENODEV:
 		gs_refuse(extack, "ftrace is switched off (sysctl kernel.ftrace_enabled)");
 		return -ENODEV;
-	}
-	if (ret) {
+	case -EINVAL:
 		gs_refuse(extack, "this kernel's ftrace can't hook a function by its address");
 		return -EOPNOTSUPP;
+	default:
+		gs_refuse(extack, "ftrace refused a function of our own");
+		return ret;
 	}
 	canary_armed = true;
 	if (!gs_hooks_work()) {
@@ -171,6 +180,12 @@ static void fill_slot(struct gs_fn *fn, unsigned long addr, enum gs_kind kind)
 					    gs_on_call;
 }
 
+/* Both kinds are called alike and treated alike. */
+static bool is_ioctl(enum gs_kind kind)
+{
+	return kind == GS_IOCTL || kind == GS_COMPAT_IOCTL;
+}
+
 int gs_hook_get(unsigned long addr, enum gs_kind kind, struct gs_fn **ret_fn,
 		struct netlink_ext_ack *extack)
 {
@@ -180,6 +195,10 @@ int gs_hook_get(unsigned long addr, enum gs_kind kind, struct gs_fn **ret_fn,
 	if (stuck) {
 		gs_refuse(extack, "ftrace is dead (see the kernel log): only a reboot mends that");
 		return -ENODEV;
+	}
+	if (fn && fn->kind != kind && !(is_ioctl(fn->kind) && is_ioctl(kind))) {
+		gs_refuse(extack, "one function of the driver stands for two different ones");
+		return -EOPNOTSUPP;
 	}
 	if (fn) {
 		fn->users++;
@@ -223,6 +242,11 @@ void gs_hook_put(struct gs_fn *fn)
 	if (stuck)
 		fn->users = 1;
 	disarm_canary();
+}
+
+bool gs_hooks_stuck(void)
+{
+	return stuck;
 }
 
 bool gs_hook_alive(const struct gs_fn *fn)

@@ -64,7 +64,7 @@ int gs_hook_get(unsigned long addr, enum gs_kind kind, struct gs_fn **ret_fn,
  */
 void gs_hook_put(struct gs_fn *fn);
 
-/** gs_hook_serves() - is the function at @addr hooked by @fn, still? Context: gs_config held. */
+/** gs_hook_alive() - does ftrace still know the hook? Context: gs_config held. */
 bool gs_hook_alive(const struct gs_fn *fn);
 
 /**
@@ -75,6 +75,9 @@ bool gs_hook_alive(const struct gs_fn *fn);
  * Context: process, gs_config held.
  */
 bool gs_hooks_work(void);
+
+/** gs_hooks_stuck() - is there a hook that ftrace does not give up? Context: gs_config held. */
+bool gs_hooks_stuck(void);
 
 /** gs_hook_features() - GS_F_* bits that hooking has here. */
 u32 gs_hook_features(void);

@@ -4,6 +4,7 @@
 #include <linux/sched/signal.h>
 
 #include "event.h"
+#include "holding.h"
 #include "kill.h"
 #include "watch.h"
 
@@ -128,6 +129,10 @@ static void kill_all(void)
 		}
 		watch->killed = true;
 		watch->again = there;
+		if (!there) {
+			watch->gone = true;
+			gs_holding_hasten(watch);
+		}
 		spin_unlock(&gs_lock);
 		gs_watch_put(watch);
 		spin_lock(&gs_lock);

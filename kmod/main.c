@@ -35,6 +35,7 @@ DEFINE_SPINLOCK(gs_lock);
 bool gs_going;
 unsigned long gs_special;
 struct workqueue_struct *gs_wq;
+struct workqueue_struct *gs_clock_wq;
 struct workqueue_struct *gs_tell_wq;
 
 u32 gs_default_lend_after(void)
@@ -98,6 +99,27 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 
 static struct notifier_block module_notifier = { .notifier_call = module_event };
 
+static void drop_queues(void)
+{
+	if (gs_tell_wq)
+		destroy_workqueue(gs_tell_wq);
+	if (gs_clock_wq)
+		destroy_workqueue(gs_clock_wq);
+	if (gs_wq)
+		destroy_workqueue(gs_wq);
+}
+
+static int __init make_queues(void)
+{
+	gs_wq = alloc_workqueue("gpushare", WQ_HIGHPRI | WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	gs_clock_wq = alloc_workqueue("gpushare_clock", WQ_HIGHPRI | WQ_UNBOUND, 0);
+	gs_tell_wq = alloc_workqueue("gpushare_tell", WQ_UNBOUND, 0);
+	if (gs_wq && gs_clock_wq && gs_tell_wq)
+		return 0;
+	drop_queues();
+	return -ENOMEM;
+}
+
 static int __init gs_init(void)
 {
 	u32 have = gs_features();
@@ -107,16 +129,12 @@ static int __init gs_init(void)
 	ret = gs_hook_init();
 	if (ret)
 		return ret;
-	gs_wq = alloc_workqueue("gpushare", WQ_HIGHPRI | WQ_UNBOUND, 0);
-	if (!gs_wq)
-		return -ENOMEM;
-	ret = -ENOMEM;
-	gs_tell_wq = alloc_workqueue("gpushare_tell", WQ_UNBOUND, 0);
-	if (!gs_tell_wq)
-		goto err_wq;
+	ret = make_queues();
+	if (ret)
+		return ret;
 	ret = register_module_notifier(&module_notifier);
 	if (ret)
-		goto err_tell_wq;
+		goto err_queues;
 	ret = gs_agent_init();
 	if (ret)
 		goto err_notifier;
@@ -132,10 +150,8 @@ err_agent:
 	gs_agent_exit();
 err_notifier:
 	unregister_module_notifier(&module_notifier);
-err_tell_wq:
-	destroy_workqueue(gs_tell_wq);
-err_wq:
-	destroy_workqueue(gs_wq);
+err_queues:
+	drop_queues();
 	return ret;
 }
 
@@ -161,8 +177,7 @@ static void __exit gs_exit(void)
 	gs_act_exit();
 	gs_netlink_exit();
 	rcu_barrier();
-	destroy_workqueue(gs_tell_wq);
-	destroy_workqueue(gs_wq);
+	drop_queues();
 }
 
 module_init(gs_init);

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 
 #include "event.h"
+#include "file.h"
 #include "holding.h"
 #include "hook.h"
 #include "kill.h"
@@ -66,16 +67,33 @@ static int take_index(dev_t dev)
  * drivers use. Hooking it would touch all of them. kallsyms names the module of a function. DRM may
  * be built in, but its functions serve cards alone.
  */
-static bool is_generic(const struct module *owner, unsigned long addr)
+static bool is_generic(bool modular, unsigned long addr)
 {
 	char name[KSYM_SYMBOL_LEN];
 
-	if (addr == (unsigned long)compat_ptr_ioctl)
+	if (addr == (unsigned long)compat_ptr_ioctl || addr == (unsigned long)nonseekable_open ||
+	    addr == (unsigned long)stream_open || addr == (unsigned long)simple_open)
 		return true;
-	if (!owner)
+	if (!modular)
 		return false;
 	sprint_symbol(name, addr);
 	return !strchr(name, '[') && strncmp(name, "drm_", 4) != 0;
+}
+
+/* Is one of the functions a module's? A driver need not say so by fops->owner. */
+static bool is_modular(const struct module *owner, const unsigned long addrs[__GS_KIND_MAX])
+{
+	char name[KSYM_SYMBOL_LEN];
+	unsigned int kind;
+
+	if (owner)
+		return true;
+	for (kind = 0; kind < __GS_KIND_MAX; kind++) {
+		sprint_symbol(name, addrs[kind]);
+		if (addrs[kind] && strchr(name, '['))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -88,6 +106,7 @@ static int pick_functions(const struct file *file, unsigned long addrs[__GS_KIND
 {
 	const struct file_operations *fops = file->f_op;
 	unsigned int kind;
+	bool modular;
 
 	addrs[GS_OPEN] = (unsigned long)fops->open;
 	addrs[GS_RELEASE] = (unsigned long)fops->release;
@@ -98,7 +117,8 @@ static int pick_functions(const struct file *file, unsigned long addrs[__GS_KIND
 		gs_refuse(extack, "the driver of that node has no ioctl function");
 		return -ENOTTY;
 	}
-	if (is_generic(fops->owner, addrs[GS_IOCTL])) {
+	modular = is_modular(fops->owner, addrs);
+	if (is_generic(modular, addrs[GS_IOCTL])) {
 		gs_refuse(
 			extack,
 			"the node's ioctl function is a generic one, which other drivers use too");
@@ -117,7 +137,7 @@ static int pick_functions(const struct file *file, unsigned long addrs[__GS_KIND
 	}
 #endif
 	for (kind = 0; kind < __GS_KIND_MAX; kind++)
-		if (addrs[kind] && is_generic(fops->owner, addrs[kind]))
+		if (addrs[kind] && is_generic(modular, addrs[kind]))
 			addrs[kind] = 0;
 	if (addrs[GS_COMPAT_IOCTL] == addrs[GS_IOCTL])
 		addrs[GS_COMPAT_IOCTL] = 0;
@@ -268,6 +288,9 @@ void gs_node_del(struct gs_node *node, enum gs_cause cause)
 	spin_unlock(&gs_lock);
 	gs_holding_hooks_changed();
 	put_functions(node);
+	/* Their closes are not seen from here on. */
+	if (!gs_hooks_stuck())
+		gs_file_forget(NULL, node->dev);
 	synchronize_rcu();
 	kfree(node);
 	gs_act();

@@ -216,6 +216,11 @@ void notrace gs_on_open(unsigned long ip, unsigned long parent_ip, struct ftrace
 
 	if (is_ours(parent_ip))
 		return;
+	/* Here io_uring's workers are kernel threads: whose file it would be can't be told. */
+	if (!GS_IO_WORKER_NS && (current->flags & PF_IO_WORKER)) {
+		gs_regs_redirect(regs, fn->wrapper);
+		return;
+	}
 	preempt_disable_notrace();
 	if (likely(!gs_special) &&
 	    likely(see(fn, (const struct inode *)gs_regs_arg(regs, 0), regs, false)))

@@ -425,7 +425,7 @@ int gs_watch_del(struct gs_watch *watch, struct netlink_ext_ack *extack)
 	spin_unlock(&gs_lock);
 	/* With no hook left (ftrace has died) closes are not seen: it would stay for ever. */
 	if (files && list_empty(&gs_nodes)) {
-		gs_file_forget(watch);
+		gs_file_forget(watch, 0);
 		files = 0;
 	}
 	if (files) {

@@ -41,7 +41,7 @@
  * @GS_CMD_HOOK_DEL: DEV. -EBUSY while a holding that needs the node is lent or returning.
  * @GS_CMD_HOLDING_SET: NAME, DEVS, optional LEND_AFTER_MS, HOLD_MAX_MS, SETTLE_MS. Makes a holding
  *	or changes the times of one, for which DEVS may be left out; its nodes stay (-EEXIST).
- * @GS_CMD_HOLDING_DEL: NAME. -EBUSY while lent, returning or in quarantine.
+ * @GS_CMD_HOLDING_DEL: NAME. -EBUSY while lent or returning, or with borrowers' files open.
  * @GS_CMD_WATCH_SET: NAME, ROLE, and PID with START_TIME (the PID namespace of that process) or
  *	CGROUP_ID with CGROUP_V1 when it is the devices hierarchy's; for a member HOLDINGS, for a
  *	borrower HOLDINGS (its lenders, each LENT) and KILL_ON_RETURN. The same watch again with
