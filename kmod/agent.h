@@ -25,7 +25,7 @@ int gs_agent_beat(u32 port, struct netlink_ext_ack *extack);
  */
 void gs_agent_busy(u32 port, bool busy);
 
-/** gs_agent_alive() - did it beat in the last GS_AGENT_LOST_MS? Context: any. */
+/** gs_agent_alive() - is there one, that beat in the last GS_AGENT_LOST_MS or so? Context: any. */
 bool gs_agent_alive(void);
 
 /** gs_agent_port() - its netlink port, 0 without one. Context: any. */

@@ -140,11 +140,11 @@ static int put_links(struct sk_buff *skb, const struct gs_watch *watch)
 
 static int put_container(struct sk_buff *skb, const struct gs_watch *watch)
 {
-	if (watch->by == GS_BY_PIDNS)
+	if (watch->by == GS_KEY_PIDNS)
 		return nla_put_u32(skb, GS_A_PID, watch->pid) ||
 		       nla_put_u32(skb, GS_A_PIDNS, watch->ns->ns.inum);
 	return nla_put_u64_64bit(skb, GS_A_CGROUP_ID, watch->key, GS_A_PAD) ||
-	       (watch->by == GS_BY_CGROUP_V1 && nla_put_flag(skb, GS_A_CGROUP_V1));
+	       (watch->by == GS_KEY_CGROUP_V1 && nla_put_flag(skb, GS_A_CGROUP_V1));
 }
 
 static int put_watch(struct sk_buff *skb, const struct gs_watch *watch, struct netlink_callback *cb)
@@ -209,7 +209,8 @@ int gs_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		}                                           \
 	} while (0)
 
-	mutex_lock(&gs_config);
+	if (mutex_lock_killable(&gs_config))
+		return -EINTR;
 	cb->seq = gs_config_generation;
 	EACH(0, node, &gs_nodes,
 	     gs_put_node(skb, node, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI,

@@ -160,20 +160,20 @@ static bool still_held(const struct gs_holding *holding, unsigned int round)
  * debuggers, SIGSTOP and handlers are served, and the call is held again after that. Else killably.
  * The holding's clock ends the wait at hold_max; should the work queue be stuck, our own does.
  */
-static long wait_for(struct gs_holding *holding, unsigned int round, bool restart, long timeout)
+static long wait_for(struct gs_holding *holding, unsigned int round, bool anew, long timeout)
 {
-	unsigned int state = restart ? TASK_INTERRUPTIBLE : GS_TASK_KILLABLE;
+	unsigned int state = anew ? TASK_INTERRUPTIBLE : GS_TASK_KILLABLE;
 	DEFINE_WAIT(wait);
 	long ret = 0;
 
-	if (!restart)
+	if (!anew)
 		gs_freezer_ignore(true);
 	for (;;) {
 		prepare_to_wait(&holding->wait, &wait, state);
 		if (!still_held(holding, round))
 			break;
 		if (signal_pending_state(state, current)) {
-			ret = restart ? -ERESTARTNOINTR : -EINTR;
+			ret = anew ? -ERESTARTNOINTR : -EINTR;
 			break;
 		}
 		timeout = schedule_timeout(timeout);
@@ -181,13 +181,13 @@ static long wait_for(struct gs_holding *holding, unsigned int round, bool restar
 			break;
 	}
 	finish_wait(&holding->wait, &wait);
-	if (!restart)
+	if (!anew)
 		gs_freezer_ignore(false);
 	return ret;
 }
 
 /* gs_lock held; gives it up. */
-static long hold(struct gs_holding *holding, bool restart) __releases(&gs_lock)
+static long hold(struct gs_holding *holding, bool anew) __releases(&gs_lock)
 {
 	unsigned int round = holding->round;
 	long timeout, ret;
@@ -200,7 +200,7 @@ static long hold(struct gs_holding *holding, bool restart) __releases(&gs_lock)
 		holding->held_since = jiffies;
 	spin_unlock(&gs_lock);
 
-	ret = wait_for(holding, round, restart, timeout);
+	ret = wait_for(holding, round, anew, timeout);
 
 	spin_lock(&gs_lock);
 	holding->held--;

@@ -10,8 +10,8 @@
  * @call: kind, inode and file are given; borrower is set for a borrower's open
  *
  * Context: the caller's own; may sleep, but for mmap.
- * Return: 0: call the original, then gs_gate_leave(). Negative: the call's result;
- * -ERESTARTNOINTR with a signal pending or pretended, so that the call is made anew.
+ * Return: 0: call the original, and of an open gs_gate_leave() after it. Negative: the call's
+ * result; -ERESTARTNOINTR with a signal pending or pretended, so that the call is made anew.
  */
 long gs_gate_enter(struct gs_call *call);
 

@@ -5,10 +5,9 @@
  * Locks, in this order:
  *   gs_config (mutex)	who is watched, hooked, lent: taken by netlink commands and by the module
  *			notifier. Never taken by a caller of a driver.
- *   gs_lock (spinlock)	states, links between watches and holdings, files of borrowers. Taken by
- *			redirected calls only: never in the ftrace callback, and never held across
- *			anybody else's code.
- * The callback (hook.c) runs with preemption off and reads the hash tables of watches and nodes and
+ *   gs_lock (spinlock)	states, links between watches and holdings, files of borrowers. Never taken
+ *			in the ftrace callback, and never held across anybody else's code.
+ * The callback (see.c) runs with preemption off and reads the hash tables of watches and nodes and
  * each watch's @redirect without a lock; what it may still look at is freed after
  * synchronize_rcu(), which waits for regions with preemption off on every supported kernel.
  */
@@ -138,7 +137,7 @@ struct gs_watch {
 	unsigned long key;
 	unsigned int redirect;
 	u8 role;
-	u8 by; /* enum gs_by */
+	u8 by; /* enum gs_key */
 	bool revoked;
 	bool kill_on_return;
 	bool kill;
@@ -160,11 +159,11 @@ struct gs_watch {
 	struct list_head links; /* gs_link.of_watch */
 };
 
-enum gs_by {
-	GS_BY_PIDNS,
-	GS_BY_CGROUP,
-	GS_BY_CGROUP_V1,
-	__GS_BY_COUNT,
+enum gs_key {
+	GS_KEY_PIDNS,
+	GS_KEY_CGROUP,
+	GS_KEY_CGROUP_V1,
+	__GS_KEY_COUNT,
 };
 
 /* A member of a holding, or a borrower from it. */
@@ -187,6 +186,7 @@ struct gs_call {
 };
 
 extern struct mutex gs_config;
+extern unsigned int gs_config_generation; /* counts objects that come or go; under gs_config */
 extern spinlock_t gs_lock;
 extern bool gs_going;
 

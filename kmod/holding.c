@@ -11,7 +11,7 @@
 #include "watch.h"
 
 /* How long the last closes of those who have died may take: they are work of other tasks. */
-#define HASTEN_MS 500u
+#define HASTEN_MS 2000u
 
 LIST_HEAD(gs_holdings);
 
@@ -97,11 +97,6 @@ static void schedule_tick(struct gs_holding *holding, unsigned long delay)
 	kref_get(&holding->ref);
 	if (mod_delayed_work(gs_clock_wq, &holding->tick, delay))
 		kref_put(&holding->ref, holding_free);
-}
-
-void gs_holding_kick(struct gs_holding *holding)
-{
-	schedule_tick(holding, 0);
 }
 
 static void refresh_members(struct gs_holding *holding)
@@ -539,6 +534,7 @@ int gs_holding_set(const struct gs_holding_spec *spec, struct netlink_ext_ack *e
 
 	spin_lock(&gs_lock);
 	list_add_tail(&holding->link, &gs_holdings);
+	gs_config_generation++;
 	n_holdings++;
 	gs_holding_on(holding, GS_ON_HOOKED, NULL, NULL);
 	spin_unlock(&gs_lock);
@@ -561,6 +557,7 @@ static void drop_holding(struct gs_holding *holding)
 		gs_watch_refresh(watch);
 	}
 	list_del(&holding->link);
+	gs_config_generation++;
 	n_holdings--;
 	holding->dead = true;
 	WRITE_ONCE(holding->state, GS_UNKNOWN);

@@ -111,9 +111,6 @@ void gs_holding_agent_lost(void);
  */
 void gs_holding_hasten(const struct gs_watch *watch);
 
-/** gs_holding_kick() - look at the clock now. Context: any. */
-void gs_holding_kick(struct gs_holding *holding);
-
 /** gs_holding_last() - jiffies of its members' last touch; false: none. Context: gs_lock held. */
 bool gs_holding_last(const struct gs_holding *holding, unsigned long *last);
 

@@ -23,9 +23,10 @@ static const unsigned long ops_flags = FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PE
 
 static struct ftrace_ops canary_ops;
 static bool canary_armed;
+static bool by_address = true; /* until ftrace says otherwise */
 static bool canary_sang;
 
-static noinline int canary(int x)
+static noinline __noclone int canary(int x)
 {
 	barrier();
 	return x + 1;
@@ -256,17 +257,22 @@ bool gs_hook_alive(const struct gs_fn *fn)
 
 u32 gs_hook_features(void)
 {
-	u32 features = GS_F_HOOK_PERMANENT | GS_F_HOOK_BY_ADDRESS;
+	u32 features = GS_F_HOOK_PERMANENT;
+
+	if (by_address)
+		features |= GS_F_HOOK_BY_ADDRESS;
 
 	if (GS_NO_REGS)
 		features |= GS_F_HOOK_NO_REGS;
 	return features;
 }
 
-int gs_hook_init(void)
+void gs_hook_init(void)
 {
 	gs_own_text(&gs_own_start, &gs_own_size);
-	return 0;
+	/* Ask once, to be able to say. (ftrace may be switched off: then nobody knows yet.) */
+	by_address = arm_canary(NULL) != -EOPNOTSUPP;
+	disarm_canary();
 }
 
 void gs_hook_exit(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Hooking a driver's functions by ftrace, and counting who calls them. */
+/* Hooking a driver's functions by ftrace. */
 #ifndef GS_KMOD_HOOK_H
 #define GS_KMOD_HOOK_H
 
@@ -82,8 +82,8 @@ bool gs_hooks_stuck(void);
 /** gs_hook_features() - GS_F_* bits that hooking has here. */
 u32 gs_hook_features(void);
 
-/** gs_hook_init() - Return: 0, or why ftrace can't be used. Context: process. */
-int gs_hook_init(void);
+/** gs_hook_init() - finds out what ftrace can do here. Context: process. */
+void gs_hook_init(void);
 
 /**
  * gs_hook_exit() - waits until nobody is in a wrapper

@@ -21,13 +21,13 @@ static bool in_watch(struct task_struct *task, const struct gs_watch *watch)
 	struct css_set *css;
 	struct cgroup *cgrp;
 
-	if (watch->by == GS_BY_PIDNS)
+	if (watch->by == GS_KEY_PIDNS)
 		return pid && pid->level >= watch->ns->level &&
 		       pid->numbers[watch->ns->level].ns == watch->ns;
 	css = rcu_dereference_raw(task->cgroups);
 	cgrp = css->dfl_cgrp;
 #if GS_CGROUP_V1
-	if (watch->by == GS_BY_CGROUP_V1)
+	if (watch->by == GS_KEY_CGROUP_V1)
 		cgrp = rcu_dereference_raw(css->subsys[devices_cgrp_id])->cgroup;
 #endif
 	for (; cgrp; cgrp = cgroup_parent(cgrp))
@@ -80,13 +80,15 @@ static bool kill_watch(const struct gs_watch *watch)
 	struct task_struct *process, *thread;
 	bool any = false;
 
-	if (watch->by == GS_BY_PIDNS && !watch->killed) {
+	if (watch->by == GS_KEY_PIDNS && !watch->killed) {
 		kill_pid(watch->init, SIGKILL, 1);
 		return true;
 	}
 	rcu_read_lock();
 	for_each_process_thread(process, thread) {
-		if (thread->exit_state || !in_watch(thread, watch))
+		/* Whatever cgroup we were told: never the host's own first process. */
+		if (thread->exit_state || is_global_init(thread) || (thread->flags & PF_KTHREAD) ||
+		    !in_watch(thread, watch))
 			continue;
 		kill_pid(task_tgid(thread), SIGKILL, 1);
 		end_exit_stop(thread);

@@ -31,6 +31,8 @@ module_param(settle_ms, uint, 0644);
 MODULE_PARM_DESC(settle_ms, "milliseconds from the borrowers' last close to the release, when no "
 			    "agent looks at the card's memory (default 500)");
 
+DEFINE_MUTEX(gs_config);
+unsigned int gs_config_generation = 1;
 DEFINE_SPINLOCK(gs_lock);
 bool gs_going;
 unsigned long gs_special;
@@ -92,7 +94,6 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 		return NOTIFY_DONE;
 	mutex_lock(&gs_config);
 	gs_node_module_going(data);
-	gs_config_generation++;
 	mutex_unlock(&gs_config);
 	return NOTIFY_DONE;
 }
@@ -122,13 +123,12 @@ static int __init make_queues(void)
 
 static int __init gs_init(void)
 {
-	u32 have = gs_features();
 	unsigned int i;
+	u32 have;
 	int ret;
 
-	ret = gs_hook_init();
-	if (ret)
-		return ret;
+	gs_hook_init();
+	have = gs_features();
 	ret = make_queues();
 	if (ret)
 		return ret;

@@ -12,9 +12,6 @@
 #include "node.h"
 #include "watch.h"
 
-DEFINE_MUTEX(gs_config);
-unsigned int gs_config_generation = 1;
-
 static const struct nla_policy policy[GS_A_MAX + 1] = {
 	[GS_A_NAME] = { .type = NLA_NUL_STRING, .len = GS_NAME_MAX },
 	[GS_A_DRIVER] = { .type = NLA_NUL_STRING, .len = GS_NAME_MAX },
@@ -274,17 +271,17 @@ static int get_container(struct gs_watch_spec *spec, struct genl_info *info)
 		return -EINVAL;
 	}
 	if (pid) {
-		spec->by = GS_BY_PIDNS;
+		spec->by = GS_KEY_PIDNS;
 		spec->pid = nla_get_u32(pid);
 		if (!need(info, GS_A_START_TIME))
 			return -EINVAL;
 		spec->start_time = nla_get_u64(info->attrs[GS_A_START_TIME]);
 		return 0;
 	}
-	spec->by = GS_BY_CGROUP;
+	spec->by = GS_KEY_CGROUP;
 	spec->key = nla_get_u64(cgroup);
 	if (nla_get_flag(info->attrs[GS_A_CGROUP_V1])) {
-		spec->by = GS_BY_CGROUP_V1;
+		spec->by = GS_KEY_CGROUP_V1;
 		if (!GS_CGROUP_V1) {
 			gs_refuse(info->extack, "this kernel has no devices hierarchy");
 			return -EOPNOTSUPP;
@@ -530,14 +527,16 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 	if (ret)
 		return ret;
 	gs_agent_busy(info->snd_portid, true);
-	mutex_lock(&gs_config);
+	/* Some commands take seconds; who waits behind one can be killed. */
+	if (mutex_lock_killable(&gs_config)) {
+		gs_agent_busy(info->snd_portid, false);
+		return -EINTR;
+	}
 	if (gs_going) {
 		gs_refuse(info->extack, "the module is being unloaded");
 		ret = -ESHUTDOWN;
 	} else {
 		ret = commands[cmd](skb, info);
-		if (!ret && cmd != GS_CMD_STATUS && cmd != GS_CMD_HEARTBEAT)
-			gs_config_generation++;
 	}
 	mutex_unlock(&gs_config);
 	gs_agent_busy(info->snd_portid, false);
@@ -549,8 +548,15 @@ int gs_netlink_check_dump(struct netlink_callback *cb)
 	return check_sender(cb->skb, cb->extack) ?: check_attrs(GS_CMD_DUMP, cb->nlh, cb->extack);
 }
 
+/*
+ * Asked before netlink takes a reference of the module for the dump, which a reader who does not
+ * read could keep for ever. Up to 6.1 there is no place for words here; gs_dump() asks again, for
+ * what a privileged container passes.
+ */
 static int start_dump(struct netlink_callback *cb)
 {
+	if (!netlink_capable(cb->skb, CAP_NET_ADMIN))
+		return -EPERM;
 	/* A watch with all its holdings must fit, however small the reader's buffer. */
 	cb->min_dump_alloc = 16384;
 	return 0;

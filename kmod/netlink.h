@@ -43,9 +43,6 @@ int gs_netlink_check_dump(struct netlink_callback *cb);
 /** gs_dump() - GS_CMD_DUMP (dump.c). Context: process. Return: bytes, or an error. */
 int gs_dump(struct sk_buff *skb, struct netlink_callback *cb);
 
-/** gs_config_generation - changes with every object that comes or goes; under gs_config */
-extern unsigned int gs_config_generation;
-
 /** gs_dev_encode() - a device number as user space is told it. */
 static inline u32 gs_dev_encode(dev_t dev)
 {

@@ -193,6 +193,7 @@ static void publish(struct gs_node *node, struct gs_node *old)
 	} else {
 		hlist_add_head_rcu(&node->hash, &gs_node_hash[hash_32(node->dev, GS_NODE_BITS)]);
 		list_add_tail(&node->link, &gs_nodes);
+		gs_config_generation++;
 	}
 	spin_unlock(&gs_lock);
 }
@@ -243,8 +244,6 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 		ret = -EBUSY;
 		goto err_free;
 	}
-	if (old)
-		gs_node_del(old, GS_BY_LOST);
 	ret = take_index(node->dev);
 	if (ret < 0) {
 		gs_refuse(extack, "too many nodes");
@@ -254,6 +253,9 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 	ret = get_functions(node, addrs, extack);
 	if (ret)
 		goto err_free;
+	/* Nothing can fail from here on: a refusal changes nothing. */
+	if (old)
+		gs_node_del(old, GS_BY_LOST);
 	node->id = ++last_id;
 	publish(node, NULL);
 
@@ -282,6 +284,7 @@ void gs_node_del(struct gs_node *node, enum gs_cause cause)
 	spin_lock(&gs_lock);
 	hlist_del_rcu(&node->hash);
 	list_del(&node->link);
+	gs_config_generation++;
 	notice = gs_event_new(GS_EV_UNHOOKED);
 	notice->dev = node->dev;
 	notice->cause = cause;

@@ -22,7 +22,6 @@ static __always_inline void count(struct gs_watch *watch, unsigned int index)
 }
 
 struct seen {
-	unsigned int n;
 	unsigned int roles;
 	unsigned int redirect; /* of members */
 	unsigned int refuse; /* of borrowers */
@@ -33,7 +32,6 @@ static __always_inline void visit_seen(struct gs_watch *watch, void *arg)
 {
 	struct seen *seen = arg;
 
-	seen->n++;
 	seen->roles |= 1u << watch->role;
 	if (watch->role == GS_BORROWER)
 		seen->refuse |= READ_ONCE(watch->redirect);
@@ -43,7 +41,9 @@ static __always_inline void visit_count(struct gs_watch *watch, void *arg)
 {
 	struct seen *seen = arg;
 
-	if (watch->role == GS_EXEMPT)
+	/* As judge() in gate.c: in a borrower nobody is a member. */
+	if (watch->role == GS_EXEMPT ||
+	    (watch->role == GS_MEMBER && seen->roles & (1u << GS_BORROWER)))
 		return;
 	count(watch, seen->index);
 	if (watch->role == GS_BORROWER)
@@ -106,7 +106,7 @@ static __always_inline unsigned long ns_at(const struct pid *pid, unsigned long 
 }
 
 /* Looks for a watch on a cgroup or its ancestors. False: there is more than that one and @watch. */
-static __always_inline bool one_of_cgroups(enum gs_by by, struct cgroup *cgrp,
+static __always_inline bool one_of_cgroups(enum gs_key by, struct cgroup *cgrp,
 					   struct gs_watch **watch)
 {
 	struct gs_watch *found;
@@ -138,18 +138,18 @@ static __always_inline bool see(const struct gs_fn *fn, const struct inode *inod
 	unsigned long at;
 
 	for (at = pid->level * sizeof(pid->numbers[0]); at; at -= sizeof(pid->numbers[0])) {
-		watch = gs_watch_lookup(GS_BY_PIDNS, ns_at(pid, at));
+		watch = gs_watch_lookup(GS_KEY_PIDNS, ns_at(pid, at));
 		if (watch)
 			break;
 	}
 	if (cgroups) {
 		css = rcu_dereference_raw(current->cgroups);
-		if (gs_watch_count[GS_BY_CGROUP] &&
-		    !one_of_cgroups(GS_BY_CGROUP, css->dfl_cgrp, &watch))
+		if (gs_watch_count[GS_KEY_CGROUP] &&
+		    !one_of_cgroups(GS_KEY_CGROUP, css->dfl_cgrp, &watch))
 			return false;
 #if GS_CGROUP_V1
-		if (gs_watch_count[GS_BY_CGROUP_V1] &&
-		    !one_of_cgroups(GS_BY_CGROUP_V1,
+		if (gs_watch_count[GS_KEY_CGROUP_V1] &&
+		    !one_of_cgroups(GS_KEY_CGROUP_V1,
 				    rcu_dereference_raw(css->subsys[devices_cgrp_id])->cgroup,
 				    &watch))
 			return false;

@@ -11,8 +11,8 @@
 #include "node.h"
 #include "watch.h"
 
-struct hlist_head gs_watch_hash[__GS_BY_COUNT][1 << GS_WATCH_BITS];
-unsigned int gs_watch_count[__GS_BY_COUNT];
+struct hlist_head gs_watch_hash[__GS_KEY_COUNT][1 << GS_WATCH_BITS];
+unsigned int gs_watch_count[__GS_KEY_COUNT];
 LIST_HEAD(gs_watches);
 unsigned int gs_n_watches;
 
@@ -265,6 +265,7 @@ static int watch_update(struct gs_watch *watch, const struct gs_watch *asked,
 		spin_lock(&gs_lock);
 		join(watch, &links);
 		watch->n_links += n;
+		watch->kill_on_return = spec->kill_on_return;
 		spin_unlock(&gs_lock);
 	}
 	free_links(&links);
@@ -280,24 +281,38 @@ static bool ns_in(struct pid_namespace *inner, const struct pid_namespace *outer
 	return false;
 }
 
-static bool is_nested(const struct gs_watch *watch)
+static bool overlap(const struct gs_watch *a, const struct gs_watch *b)
+{
+	return a->by == GS_KEY_PIDNS && b->by == GS_KEY_PIDNS &&
+	       (ns_in(a->ns, b->ns) || ns_in(b->ns, a->ns));
+}
+
+/*
+ * Does the watch lie in another, or another in it? -EEXIST where the one is a member and the other
+ * a borrower: nobody is both. (A namespace and a cgroup can't be compared; the borrower counts.)
+ */
+static int find_nested(struct gs_watch *watch, struct netlink_ext_ack *extack)
 {
 	struct gs_watch *other;
 
-	if (watch->by != GS_BY_PIDNS)
-		return false;
-	list_for_each_entry(other, &gs_watches, link)
-		if (other != watch && other->by == GS_BY_PIDNS &&
-		    (ns_in(watch->ns, other->ns) || ns_in(other->ns, watch->ns)))
-			return true;
-	return false;
+	list_for_each_entry(other, &gs_watches, link) {
+		if (!overlap(watch, other))
+			continue;
+		watch->nested = true;
+		if (watch->role + other->role == GS_MEMBER + GS_BORROWER &&
+		    watch->role != other->role) {
+			gs_refuse(extack, "a member and a borrower, one inside the other");
+			return -EEXIST;
+		}
+	}
+	return 0;
 }
 
 /* See gs_special. */
 static unsigned long specialty(const struct gs_watch *watch)
 {
 	return (watch->role == GS_EXEMPT || watch->nested ? GS_SPECIAL : 0) +
-	       (watch->by != GS_BY_PIDNS);
+	       (watch->by != GS_KEY_PIDNS);
 }
 
 static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
@@ -324,7 +339,9 @@ static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 	if (ret)
 		goto out;
 
-	watch->nested = is_nested(watch);
+	ret = find_nested(watch, extack);
+	if (ret)
+		goto out;
 	spin_lock(&gs_lock);
 	WRITE_ONCE(gs_special, gs_special + specialty(watch));
 	spin_unlock(&gs_lock);
@@ -343,6 +360,7 @@ static int watch_add(struct gs_watch *watch, const struct gs_watch_spec *spec,
 		watch->id = ++last_id;
 		join(watch, &links);
 		list_add_tail(&watch->link, &gs_watches);
+		gs_config_generation++;
 		WRITE_ONCE(gs_watch_count[watch->by], gs_watch_count[watch->by] + 1);
 		hlist_add_head_rcu(&watch->hash, gs_watch_bucket(watch->by, watch->key));
 		gs_n_watches++;
@@ -370,7 +388,7 @@ int gs_watch_set(const struct gs_watch_spec *spec, struct netlink_ext_ack *extac
 	watch->by = spec->by;
 	watch->kill_on_return = spec->kill_on_return;
 
-	if (spec->by == GS_BY_PIDNS)
+	if (spec->by == GS_KEY_PIDNS)
 		ret = find_namespace(watch, spec->pid, spec->start_time, extack);
 	else
 		watch->key = spec->key;
@@ -390,6 +408,7 @@ static void hide_watch(struct gs_watch *watch)
 	WRITE_ONCE(gs_watch_count[watch->by], gs_watch_count[watch->by] - 1);
 	WRITE_ONCE(gs_special, gs_special - specialty(watch));
 	list_del(&watch->link);
+	gs_config_generation++;
 	gs_n_watches--;
 	watch->kill = false;
 	spin_unlock(&gs_lock);

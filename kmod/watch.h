@@ -12,8 +12,8 @@
 
 #define GS_WATCH_BITS 8
 
-extern struct hlist_head gs_watch_hash[__GS_BY_COUNT][1 << GS_WATCH_BITS];
-extern unsigned int gs_watch_count[__GS_BY_COUNT]; /* of each kind; WRITE_ONCE under gs_lock */
+extern struct hlist_head gs_watch_hash[__GS_KEY_COUNT][1 << GS_WATCH_BITS];
+extern unsigned int gs_watch_count[__GS_KEY_COUNT]; /* of each kind; WRITE_ONCE under gs_lock */
 extern struct list_head gs_watches; /* by id; under gs_config */
 extern unsigned int gs_n_watches;
 
@@ -25,7 +25,7 @@ extern unsigned int gs_n_watches;
 struct gs_watch_spec {
 	const char *name;
 	enum gs_role role;
-	enum gs_by by;
+	enum gs_key by;
 	u64 key;
 	u32 pid;
 	u64 start_time;
@@ -72,7 +72,7 @@ void gs_watch_refresh(struct gs_watch *watch);
 /**
  * gs_watch_sum() - touches of a watch on all devices
  *
- * Context: any. The sum holds every touch whose callback is over; see synchronize_rcu() in lend.c.
+ * Context: any. The sum holds every touch whose callback is over (see gs_holding_lend()).
  */
 u64 gs_watch_sum(const struct gs_watch *watch);
 
@@ -89,14 +89,14 @@ void gs_watch_exit(void);
  * Namespaces are objects of a slab, a few hundred bytes apart; numbers of cgroups only grow. The
  * low bits of both are as good as any hash of them, which each call would pay for.
  */
-static __always_inline struct hlist_head *gs_watch_bucket(enum gs_by by, unsigned long key)
+static __always_inline struct hlist_head *gs_watch_bucket(enum gs_key by, unsigned long key)
 {
-	if (by == GS_BY_PIDNS)
+	if (by == GS_KEY_PIDNS)
 		key >>= 6;
 	return &gs_watch_hash[by][key % (1 << GS_WATCH_BITS)];
 }
 
-static __always_inline struct gs_watch *gs_watch_lookup(enum gs_by by, unsigned long key)
+static __always_inline struct gs_watch *gs_watch_lookup(enum gs_key by, unsigned long key)
 {
 	struct gs_watch *watch;
 
@@ -108,7 +108,7 @@ static __always_inline struct gs_watch *gs_watch_lookup(enum gs_by by, unsigned 
 
 typedef void (*gs_visit)(struct gs_watch *watch, void *arg);
 
-static __always_inline void gs_walk_cgroups(enum gs_by by, struct cgroup *cgrp, gs_visit visit,
+static __always_inline void gs_walk_cgroups(enum gs_key by, struct cgroup *cgrp, gs_visit visit,
 					    void *arg)
 {
 	struct gs_watch *watch;
@@ -142,21 +142,22 @@ static __always_inline void gs_walk_current(gs_visit visit, void *arg)
 	/* An exiting task has none left; it makes no calls either. */
 	if (unlikely(!pid))
 		return;
-	if (gs_watch_count[GS_BY_PIDNS]) {
+	if (gs_watch_count[GS_KEY_PIDNS]) {
 		for (level = pid->level; level > 0; level--) {
-			watch = gs_watch_lookup(GS_BY_PIDNS, (unsigned long)pid->numbers[level].ns);
+			watch = gs_watch_lookup(GS_KEY_PIDNS,
+						(unsigned long)pid->numbers[level].ns);
 			if (watch)
 				visit(watch, arg);
 		}
 	}
-	if (likely(!gs_watch_count[GS_BY_CGROUP] && !gs_watch_count[GS_BY_CGROUP_V1]))
+	if (likely(!gs_watch_count[GS_KEY_CGROUP] && !gs_watch_count[GS_KEY_CGROUP_V1]))
 		return;
 	css = rcu_dereference_raw(current->cgroups);
-	if (gs_watch_count[GS_BY_CGROUP])
-		gs_walk_cgroups(GS_BY_CGROUP, css->dfl_cgrp, visit, arg);
+	if (gs_watch_count[GS_KEY_CGROUP])
+		gs_walk_cgroups(GS_KEY_CGROUP, css->dfl_cgrp, visit, arg);
 #if GS_CGROUP_V1
-	if (gs_watch_count[GS_BY_CGROUP_V1])
-		gs_walk_cgroups(GS_BY_CGROUP_V1,
+	if (gs_watch_count[GS_KEY_CGROUP_V1])
+		gs_walk_cgroups(GS_KEY_CGROUP_V1,
 				rcu_dereference_raw(css->subsys[devices_cgrp_id])->cgroup, visit,
 				arg);
 #endif

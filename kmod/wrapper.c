@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a redirected call runs instead of the driver's function: it may wait there, and then calls
- * that function. This second entry is known to the callback by its caller's address (see.c).
+ * What a redirected call runs instead of the driver's function. It may wait there, and then it is
+ * made anew (gate.c), or calls that function. This second entry is known to the callback by its
+ * caller's address (see.c).
  */
 #include "file.h"
 #include "gate.h"

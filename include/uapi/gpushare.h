@@ -38,7 +38,8 @@
  *	of that file. The same node again replaces the list of passive calls. -EBUSY when somebody
  *	else redirects one of the functions, -EOPNOTSUPP when one can't be hooked.
  *	Answer: one GS_CMD_NODE.
- * @GS_CMD_HOOK_DEL: DEV. -EBUSY while a holding that needs the node is lent or returning.
+ * @GS_CMD_HOOK_DEL: DEV. -EBUSY while a holding that needs the node is lent, returning or in
+ *	quarantine.
  * @GS_CMD_HOLDING_SET: NAME, DEVS, optional LEND_AFTER_MS, HOLD_MAX_MS, SETTLE_MS. Makes a holding
  *	or changes the times of one, for which DEVS may be left out; its nodes stay (-EEXIST).
  * @GS_CMD_HOLDING_DEL: NAME. -EBUSY while lent or returning, or with borrowers' files open.
@@ -233,7 +234,7 @@ enum gs_attr {
 	GS_A_LAST_TOUCH, /* u64: instant, within a tick; 0 is never */
 	GS_A_SEQ, /* u64: the number that LEND or RELEASE asks for */
 	GS_A_FILES, /* u32: borrowers' open files */
-	GS_A_HELD, /* u32: callers held now, or let go */
+	GS_A_HELD, /* u32: callers that are held at that moment */
 	GS_A_HELD_MS, /* u32: the longest that one of them was held */
 	GS_A_ROLE, /* u8: enum gs_role */
 	GS_A_PID, /* u32: in the initial PID namespace */
@@ -258,7 +259,7 @@ enum gs_attr {
 	GS_A_AGENT_ALIVE, /* u8: 1 or 0 */
 	GS_A_AGENT_PORT, /* u32: netlink port of the agent; absent without one */
 	GS_A_AGENT_AGE_MS, /* u32: since its last heartbeat */
-	GS_A_TOTAL_HELD, /* u64: calls held since the module was loaded */
+	GS_A_TOTAL_HELD, /* u64: times that a call was held; again after each signal */
 	GS_A_TOTAL_RETURNS, /* u64: returns */
 	GS_A_TOTAL_SETTLED, /* u64: released without the agent */
 	GS_A_TOTAL_HOLD_MAX, /* u64: released because hold_max was over */

@@ -104,7 +104,8 @@ static int say_all(int fd, bool allowed, const char *place)
 
 		make(&msg, requests[i].cmd);
 		code = nl_ask(&from, &msg, &said);
-		if (code == want && (code == 0 || *said.text))
+		/* Up to 6.1 a dump is refused before there is a place for words. */
+		if (code == want && (code == 0 || *said.text || requests[i].cmd == GS_CMD_DUMP))
 			continue;
 		printf("# %s: %s: %s, wanted %s, with a message: \"%s\"\n", place, requests[i].name,
 		       code ? strerrorname_np(said.code) : "taken",
