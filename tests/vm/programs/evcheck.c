@@ -385,19 +385,17 @@ static void overflow(unsigned int holdings, const char *path)
 	(void)quiet();
 	check(gs_klink_status(speaker, &before, &err));
 	start(&listener);
-	check(gs_klink_hook_del(speaker, dev, &err));
-	check(gs_klink_hook_add(speaker, fd, "fake", NULL, 0, NULL, &err));
+	/* Behind these comes no event of itself that would show the gap. */
 	check(gs_klink_hook_del(speaker, dev, &err));
 	final_state(&state);
 	(void)pthread_join(listener.thread, NULL);
 	dropped = state.status.events_lost - before.events_lost;
 	judge(&listener, &state, dropped);
-	nl_result(dropped > 0 && dropped < 3 * holdings,
-		  "the module counts what it had no place for", "%llu",
-		  (unsigned long long)dropped);
+	nl_result(dropped > 0 && dropped < holdings, "the module counts what it had no place for",
+		  "%llu", (unsigned long long)dropped);
 	/* And the ones that say that some were lost. */
 	numbers = state.status.event_seq - before.event_seq;
-	nl_result(numbers >= 3 * (holdings + 1) && numbers < 3 * (holdings + 3),
+	nl_result(numbers > holdings && numbers < holdings + 5,
 		  "every change has a number, sent or not", "%llu numbers",
 		  (unsigned long long)numbers);
 	for (unsigned int i = 0; i < holdings; i++) {

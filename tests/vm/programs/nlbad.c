@@ -36,10 +36,26 @@ static void __attribute__((format(printf, 1, 2))) complain(const char *format, .
 		gs_buf_addf(&wrong, "%s%s", wrong.len ? "\n# " : "", line);
 }
 
+/* The first line that differs. */
+static void complain_change(const char *was, const char *is)
+{
+	size_t line = 0;
+
+	for (size_t i = 0; was[i] == is[i] && was[i]; i++)
+		if (was[i] == '\n')
+			line = i + 1;
+	complain("something changed, from \"%.*s\" to \"%.*s\"", (int)strcspn(was + line, "\n"),
+		 was + line, (int)strcspn(is + line, "\n"), is + line);
+}
+
 static void end_kind(const char *command, const char *attr)
 {
-	char name[256];
+	char name[256], *now = nl_text(watching);
 
+	if (strcmp(now, before) != 0)
+		complain_change(before, now);
+	free(before);
+	before = now;
 	(void)snprintf(name, sizeof(name), "%s, %s: refused, %u ways", command, attr, tries);
 	nl_result(wrong.len == 0 && tries > 0, name, "%s", wrong.len ? wrong.data : "none tried");
 	gs_buf_free(&wrong);
@@ -76,19 +92,6 @@ static bool names_it(const struct nl_msg *msg, const struct nl_said *said, int a
 	return said->offset && (type & NLA_TYPE_MASK) == about;
 }
 
-/* The first line that differs. */
-static void complain_change(const char *what, const char *was, const char *is)
-{
-	size_t line = 0;
-
-	for (size_t i = 0; was[i] == is[i] && was[i]; i++)
-		if (was[i] == '\n')
-			line = i + 1;
-	complain("%s: something changed, from \"%.*s\" to \"%.*s\"", what,
-		 (int)strcspn(was + line, "\n"), was + line, (int)strcspn(is + line, "\n"),
-		 is + line);
-}
-
 /* Sends a request that has a fault. @about: the attribute that has it, or -1. */
 static void __attribute__((format(printf, 3, 4)))
 try(struct nl_msg *msg, int about, const char *format, ...)
@@ -96,7 +99,6 @@ try(struct nl_msg *msg, int about, const char *format, ...)
 	struct nl_said said;
 	char what[128];
 	va_list args;
-	char *now;
 	int code;
 
 	va_start(args, format);
@@ -112,11 +114,6 @@ try(struct nl_msg *msg, int about, const char *format, ...)
 	else if (!names_it(msg, &said, about))
 		complain("%s: %s, the message does not say what: \"%s\" at %u", what,
 			 strerrorname_np(said.code), said.text, said.offset);
-	now = nl_text(watching);
-	if (strcmp(now, before) != 0)
-		complain_change(what, before, now);
-	free(before);
-	before = now;
 }
 
 /* ---- Faults that any attribute of a form can have. */

@@ -35,10 +35,8 @@ is "changed later, they are a new holding's, and no old one's" \
 	"$(kt state q lend_after) $(kt state p lend_after)" "4321 50"
 rmmod gpushare
 
-for wrong in abc -1 4294967296 '' 1,2; do
-	for parameter in $parameters; do
-		insmod /vm/modules/gpushare.ko "$parameter=$wrong" 2>/dev/null && break 2
-	done
+for wrong in lend_after_ms=abc hold_max_ms=-1 hold_max_ms=4294967296 settle_ms= settle_ms=1,2; do
+	insmod /vm/modules/gpushare.ko $wrong 2>/dev/null && break
 done
 check_fails "what is no number: not loaded" test -e /sys/module/gpushare
 
