@@ -486,6 +486,12 @@ static int check_attrs(u8 cmd, const struct nlmsghdr *nlh, struct netlink_ext_ac
 	int rest;
 
 	BUILD_BUG_ON(GS_A_MAX > 63);
+	/* As the kernel itself does from 6.1 on. */
+	if (header->reserved ||
+	    (nlh->nlmsg_flags & ~(NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO | NLM_F_DUMP))) {
+		gs_refuse(extack, "reserved bits are set");
+		return -EINVAL;
+	}
 	nla_for_each_attr(attr, (const struct nlattr *)((const char *)header + GENL_HDRLEN),
 			  nlmsg_len(nlh) - GENL_HDRLEN, rest) {
 		bit = BIT_ULL(nla_type(attr) & 63);
