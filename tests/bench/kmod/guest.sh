@@ -150,5 +150,6 @@ insmod /vm/modules/gpushare.ko
 kt hook $card driver=fake >/dev/null
 for kind in plain deaf told; do
 	[ $kind != told ] || kt events -b >/dev/null
-	krelease $card "$pairs" $kind | tr ' ' '\n' | sed "s/^/release_${kind}_/; s/=/ /"
+	said=$(krelease $card "$pairs" $kind) || wrong "release_$kind: no result"
+	echo "$said" | tr ' ' '\n' | sed "s/^/release_${kind}_/; s/=/ /"
 done

@@ -285,11 +285,13 @@ static uint64_t returned(struct gs_klink *link, const struct process *m)
 
 	go(m);
 
-	reap(&b);
 	closed = logged("release", "-", b.pid);
 	served = logged("ioctl", "PING", m->pid);
-	if (!closed || served <= closed)
+	if (!closed || served <= closed) {
+		(void)kill(b.pid, SIGKILL);
 		die("the member's call was not held until the borrower's last close");
+	}
+	reap(&b);
 	check(gs_klink_watch_del(link, BORROWER, &err), "the borrower's watch");
 	return served - *touched;
 }
