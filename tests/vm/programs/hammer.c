@@ -7,8 +7,8 @@
  * Each of N processes opens NODE, makes `calls` (4) ioctls, maps and unmaps the card, closes; again
  * and again, `loops` times or until FILE exists, with a pause of so many microseconds between. The
  * driver numbers the calls that it serves: a number that does not grow is a call that was served
- * twice or never. Prints "opens=N ioctls=N maps=N failed=N errno=NAME wrong=N"; ends with 1 if something failed or was
- * wrong. A line "working" says that every process has been through once.
+ * twice or never. Prints "opens=N ioctls=N maps=N failed=N errno=NAME wrong=N"; ends with 1 if
+ * something failed or was wrong. A line "working" says that every process has been through once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,11 +78,11 @@ static void work(unsigned long number)
 	uint64_t last = 0;
 
 	for (unsigned long i = 0; !loops || i < loops; i++) {
-		if (until && access(until, F_OK) == 0)
-			break;
 		once(number << 32 | i, &last);
 		if (!i)
 			sums->working++;
+		if (until && access(until, F_OK) == 0)
+			break;
 		if (pause_us)
 			usleep((useconds_t)pause_us);
 	}

@@ -3,7 +3,7 @@
 # ftrace dies, as it does when it finds code that it did not expect. The machine is not the same
 # afterwards, so nothing else may run on it.
 # boot: --append gpushare.test=hooks-lost
-# seconds: 60
+# seconds: 120
 # shellcheck source=tests/vm/suite/lib.sh
 . /vm/suite/lib.sh
 # shellcheck source=tests/vm/suite/containers.inc
@@ -33,8 +33,10 @@ stays gpushare
 check_fails "what is idle is not lent" kt lend i auto
 inside "$member" fgpu echo /dev/fakegpu0 0xf1 >/tmp/out 2>&1 &
 call=$!
-check "every node is lost" wait_for 10 sh -c '[ "$(grep -c "event=unhooked .*cause=lost" /tmp/events)" = 4 ]'
-check "the lent holding returns or is unknown" sh -c 'kt state h state | grep -Eq "returning|unknown"'
+check "every node is lost" \
+	wait_for 10 sh -c '[ "$(grep -c "event=unhooked .*cause=lost" /tmp/events)" = 4 ]'
+check "the lent holding returns or is unknown" \
+	sh -c 'kt state h state | grep -Eq "returning|unknown"'
 check "its borrower is revoked" sh -c '[ "$(kt watch b revoked)" = 1 ]'
 check "and killed" wait_for 10 sh -c "! grep -q '^State:.[SR]' /proc/$borrower/status"
 check "then it is unknown" wait_for 10 state_is unknown

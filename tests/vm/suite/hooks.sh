@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Hooking a driver: from an open file, whatever becomes of the driver, and beside other tracers.
 # runs: short
-# seconds: 90
+# seconds: 180
 # shellcheck source=tests/vm/suite/lib.sh
 . /vm/suite/lib.sh
 # shellcheck source=tests/vm/suite/containers.inc
@@ -163,6 +163,7 @@ racer=$!
 check "a driver's init fails again and again while it is hooked" failing_rounds
 touch /tmp/stop
 wait $racer
+rm /tmp/stop
 check "the race was one: it was hooked in between" grep -q '^dev=' /tmp/race
 is "nothing is hooked then" "$(hooked_any)" ""
 is "and no node is known" "$(kt dump | grep -c ^node)" 0

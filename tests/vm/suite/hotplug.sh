@@ -1,7 +1,7 @@
 # shellcheck shell=dash
 # SPDX-License-Identifier: Apache-2.0
 # A processor goes and comes while calls are counted: the counts are kept for each of them.
-# seconds: 60
+# seconds: 120
 # shellcheck source=tests/vm/suite/lib.sh
 . /vm/suite/lib.sh
 # shellcheck source=tests/vm/suite/containers.inc
@@ -25,6 +25,7 @@ if ! [ -w $cpu1 ]; then
 fi
 
 # While it counts.
+rm -f /tmp/stop
 before=$(touches)
 inside "$member" hammer /dev/fakegpu0 procs=3 until=/tmp/stop >/tmp/out 2>&1 &
 call=$!

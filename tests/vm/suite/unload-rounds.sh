@@ -25,7 +25,8 @@ round() {
 			kt member q q "pid=$quiet" && lent q && container other &&
 			kt borrower b q "pid=$other" || return 1
 		rm -f /tmp/borrowed
-		inside "$other" hammer /dev/fakegpu1 procs=2 pause=1000 until=/tmp/borrowed >/dev/null 2>&1 &
+		inside "$other" hammer /dev/fakegpu1 procs=2 pause=1000 until=/tmp/borrowed \
+			>/dev/null 2>&1 &
 		inside "$quiet" fgpu echo /dev/fakegpu1 "$1" >/tmp/quiet 2>&1 &
 		held=$!
 		# Held, unless the borrower was slow to come.
@@ -43,6 +44,7 @@ round() {
 	end "$other"
 }
 
+rm -f /tmp/stop
 insmod /vm/modules/fakegpu.ko log_size=1000
 container member
 container quiet
@@ -69,9 +71,10 @@ is "no call of the member's failed, or was served twice" "$status1 $(tail -n 1 /
 	"0 $(tail -n 1 /tmp/member | sed 's/failed=.*/failed=0 errno=0 wrong=0/')"
 is "nor of the host's" "$status2 $(tail -n 1 /tmp/host)" \
 	"0 $(tail -n 1 /tmp/host | sed 's/failed=.*/failed=0 errno=0 wrong=0/')"
-made=$(cat /tmp/member /tmp/host | sed -n 's/.*ioctls=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')
-is "the driver has served each of them" \
-	"$(sed -n 's/^dev=fakegpu0 .* WORK_ECHO=\([0-9]*\) .*/\1/p' /sys/kernel/debug/fakegpu/stats)" "$made"
+made=$(cat /tmp/member /tmp/host | sed -n 's/.*ioctls=\([0-9]*\).*/\1/p' |
+	awk '{ n += $1 } END { print n }')
+served=$(sed -n 's/^dev=fakegpu0 .* WORK_ECHO=\([0-9]*\) .*/\1/p' /sys/kernel/debug/fakegpu/stats)
+is "the driver has served each of them" "$served" "$made"
 end "$member" "$quiet"
 check "the driver is unloaded" wait_for 5 rmmod fakegpu
 plan

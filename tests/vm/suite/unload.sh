@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Unloading the module while it is used: who is held goes on, who sleeps inside the driver is not
 # waited for, but for a borrower's open and release.
-# seconds: 120
+# seconds: 240
 # shellcheck source=tests/vm/suite/lib.sh
 . /vm/suite/lib.sh
 # shellcheck source=tests/vm/suite/containers.inc
