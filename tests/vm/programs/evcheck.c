@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Many events, and listeners of every kind: what each of them believes in the end must be what the
- * module says, what was lost must have been noticed, and nothing may come twice or in another order.
+ * module says, what was lost must have been noticed, nothing may come twice or in another order.
  *
  *	evcheck flood NODE EVENTS	states change as fast as that goes
  *	evcheck overflow NODE HOLDINGS	all holdings of a node lose their hooks at once: more events

@@ -174,7 +174,7 @@ static inline int nl_socket(void)
 	return -1;
 }
 
-/* The module's numbers, by a client that has them looked up; ends the program without the module. */
+/* The module's numbers, as a client looks them up; ends the program without the module. */
 static inline void nl_family(struct nl *nl)
 {
 	struct gs_knl ask = { 0 };
