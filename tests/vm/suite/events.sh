@@ -96,7 +96,7 @@ follows() {
 check "idle, lent, touched, revoked, drained, released" follows \
 	'name=h .*state=idle cause=silence' \
 	'name=h .*state=lent cause=lend' \
-	"name=h .*from=lent state=returning cause=touch.* watch=m .*pid=[0-9]+ start=[0-9]+ pidns=" \
+	"name=h .*from=lent state=returning cause=touch.* watch=m .*pid=[0-9]+ start=[0-9]+" \
 	'event=revoked .*name=h .*watch=b .*killed=1' \
 	'event=drained .*name=h' \
 	'name=h .*from=returning state=active cause=release' \
