@@ -8,11 +8,7 @@
 #include "ctl/ctl.h"
 
 static const struct ctl_verb *const verbs[] = {
-	&ctl_containers,
-	&ctl_grant,
-	&ctl_spec,
-	&ctl_config,
-	&ctl_kmod,
+	&ctl_containers, &ctl_grant, &ctl_spec, &ctl_config, &ctl_kmod,
 };
 
 static int usage(FILE *to)

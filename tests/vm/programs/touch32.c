@@ -89,7 +89,9 @@ struct image {
 
 static int run(const struct fields *fields)
 {
-	size_t size = (size_t)(image32_end - image32);
+	/* Numbers, for they are symbols of one piece of code and not of one array. */
+	size_t size = (uintptr_t)image32_end - (uintptr_t)image32;
+	size_t at = (uintptr_t)image32_fields - (uintptr_t)image32;
 	size_t headers = offsetof(struct image, code);
 	char *none[] = { NULL };
 	char *argv[] = { "touch32", NULL };
@@ -115,7 +117,7 @@ static int run(const struct fields *fields)
 	image.segment.p_flags = PF_R | PF_W | PF_X;
 	image.segment.p_align = 4096;
 	memcpy(image.code, image32, size);
-	memcpy(image.code + (image32_fields - image32), fields, sizeof(*fields));
+	memcpy(image.code + at, fields, sizeof(*fields));
 
 	fd = memfd_create("touch32", 0);
 	if (fd < 0 || write(fd, &image, headers + size) != (ssize_t)(headers + size)) {
