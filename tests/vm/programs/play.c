@@ -80,8 +80,8 @@ static int clear_kmod(void)
 static void end_actors(void)
 {
 	for (size_t i = 0; i < n_actors; i++) {
-		if (!actors[i].worker && access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0)
-			(void)cgroup_write(actors[i].name, "/cgroup.freeze", "0");
+		if (!actors[i].worker)
+			(void)freeze(actors[i].name, false);
 		if (actors[i].pid > 1)
 			(void)kill(actors[i].pid, SIGKILL);
 	}
