@@ -459,9 +459,9 @@ two_mappings() {
 }
 
 check_fork_map() {
-	background fgpu store /dev/fakegpu0 0 1 , fork , wait 300
+	background fgpu store /dev/fakegpu0 0 1 , fork , wait 3000
 	wait_for 5 grep -q 'fork ok' /tmp/background
-	wait_for 5 two_mappings || return 1
+	wait_for 10 two_mappings || return 1
 	wait $pid
 	same "$(stat fakegpu0 mappings_now):$(stat fakegpu0 open_now)" 0:0
 }
