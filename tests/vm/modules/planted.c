@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One bug of a kind, to see that a kernel with detectors reports it. Harmless on one without. */
+/*
+ * One bug of a kind, to see that a kernel with detectors reports it. Harmless on one without. Any
+ * report of KASAN or lockdep switches lockdep off: deadlock and rcu need a fresh machine each.
+ */
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
