@@ -19,6 +19,7 @@ mkdir -p $dev/m/a $dev/m/b $dev/m/monitor $dev/n $freezer/f $freezer/f2
 
 check "a cgroup of the devices hierarchy is a member" kt member m h "cgroup=$dev/m"
 check_fails "one of another hierarchy can't be" kt member x h "cgroup=$freezer/f"
+check_fails "nor can the root" kt member x h "cgroup=$dev"
 check "a cgroup below it is exempt" kt exempt monitor "cgroup=$dev/m/monitor"
 
 # touches: of the member, when the command is over.
@@ -37,7 +38,7 @@ for i in 1 2 3 4 5 6 7 8 9; do
 done
 twins=$(stat -c '%i %n' $dev/n/? $cg/memory/? $cg/cpu/? | sort -n |
 	awk '$1 == number && ($2 ~ /devices/) != (path ~ /devices/) { print path, $2; exit }
-		{ number = $1; path = $2 }' )
+		{ number = $1; path = $2 }')
 case $twins in
 $dev*) ;;
 *) twins="${twins#* } ${twins% *}" ;;

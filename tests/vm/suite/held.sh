@@ -14,7 +14,7 @@ cg=/sys/fs/cgroup
 
 cards free_delay_ms=200 || exit 1
 kt events -b $events >/dev/null
-kt holding h $nodes lend_after=50 hold_max=120000
+kt holding h $nodes lend_after=50 hold_max=600000
 container m
 container b
 kt member m h "pid=$m"
@@ -175,6 +175,7 @@ now_held $n "... and their calls end with it"
 
 # What freezes for a suspend is thawed by this test right away.
 echo freezer >/sys/power/pm_test
+echo 10000 >/sys/power/pm_freeze_timeout
 echo 1 >/sys/module/suspend/parameters/pm_test_delay
 for state in mem freeze; do
 	grep -qw $state /sys/power/state || continue

@@ -13,7 +13,7 @@ cg=/sys/fs/cgroup
 cards || exit 1
 kt events -b $events >/dev/null
 
-kt holding h $nodes lend_after=60000 hold_max=20000
+kt holding h $nodes lend_after=60000 hold_max=12000
 container main
 container dind
 INSIDE=$dind container inner
@@ -104,7 +104,7 @@ begins() {
 	clear_log
 	"$@" >$said 2>&1 &
 	caller=$!
-	wait_for 20 held_is "$holding" "$count" && [ "$(grep -c . $log)" = 0 ]
+	wait_for 10 held_is "$holding" "$count" && [ "$(grep -c . $log)" = 0 ]
 }
 
 # goes_on: it ends well, and the card saw it.
@@ -170,7 +170,7 @@ check "it goes on after the release" taken_back h && here "... and is served" go
 
 card1=/dev/fakegpu1
 container two
-check "a second holding" kt holding g /dev/fakegpuctl $card1 lend_after=50 hold_max=20000
+check "a second holding" kt holding g /dev/fakegpuctl $card1 lend_after=50 hold_max=12000
 check "a member of two holdings" kt member two h,g "pid=$two"
 kt wait h idle 10000 >/dev/null
 kt wait g idle 10000 >/dev/null
@@ -182,7 +182,7 @@ lend_out g h
 here "its call is held by both" begins h 1 inside "$two" fgpu ping $card
 is "... which both return" "$(kt state g state) $(kt state h state)" "returning returning"
 kt release h auto
-check "released by one, it is held by the other" wait_for 20 held_is g 1
+check "released by one, it is held by the other" wait_for 10 held_is g 1
 is "... and has not reached the card" "$(grep -c . $log)" 0
 check "released by both, it goes on" taken_back g && here "... and is served" goes_on
 kt wait h idle 10000 >/dev/null
@@ -262,7 +262,7 @@ is "... until the borrower is gone" \
 	"$(event event=state from=quarantine | value state)" active
 kt watch-del late b
 container b
-kt holding h $nodes hold_max=20000
+kt holding h $nodes hold_max=12000
 
 kt wait g idle 10000 >/dev/null
 seq=$(kt state g seq)
@@ -299,7 +299,7 @@ restarts
 here "... the new one is held" begins h 1 inside "$main" fgpu ping $card
 old=$caller
 restarts
-check "... the old one's call ended with it" wait_for 20 held_is h 0
+check "... the old one's call ended with it" wait_for 10 held_is h 0
 here "... the new one is held too" begins h 1 inside "$main" fgpu ping $card
 check "... it goes on after the release" taken_back h && here "... and is served" goes_on
 is "... alone" "$(grep -c PING $log)" 1
@@ -338,6 +338,7 @@ in_use
 
 refused "the host's PID namespace is nobody's container" "host's PID namespace" \
 	kt member x h pid=$$
+refused "nor is the root cgroup" "root cgroup" kt member x h "cgroup=$cg"
 kt watch-del main
 refused "a process with another start time is another process" "start time" \
 	kt member main h "pid=$main" "start=$(($(start_of "$main") - 1))"
