@@ -26,7 +26,7 @@ with_lib() {
 
 @test "the file of kernels is well formed" {
 	run awk '!/^#/ && NF && (NF != 6 || $2 !~ /^(amd64|arm64)$/ ||
-		$6 !~ /^(full|short|build)$/)' "$vm/kernels"
+		$6 !~ /^(full|short|build|never)$/)' "$vm/kernels"
 	[ -z "$output" ]
 	run bash -c "awk '!/^#/ && NF { print \$1 }' '$vm/kernels' | sort | uniq -d"
 	[ -z "$output" ]

@@ -9,7 +9,7 @@
 #	                  its modules in /vm/modules; tests/vm/suite is /vm/suite
 #	--extra FILE      puts FILE into /vm/extra (again for more)
 #	--smp N           processors (2)
-#	--mem MIB         memory (512)
+#	--mem MIB         memory (512; the kernel debug 1024)
 #	--thread MODE     single (default) or multi: QEMU 7.2's multi breaks the unhooking of
 #	                  functions under load, single takes the processors in turns
 #	--icount          one processor, a clock that counts instructions
@@ -40,8 +40,13 @@ if (($# == 0)) || [[ $1 == -* ]]; then
 fi
 name=$1
 shift
+kernel_line "$name"
 build=$VM_TOP/build/vm/$name
 smp=2 mem=512 thread=single icount='' cgroup=v2 append='' limit=300 log='' shell=''
+slow=1
+if [[ $K_TOOLCHAIN == source ]]; then
+	mem=1024 slow=5
+fi
 extra=() command=()
 while (($# > 0)); do
 	case $1 in
@@ -82,6 +87,7 @@ for what in "$build/programs:bin" "$build/modules:modules" "$VM_DIR/suite:suite"
 done
 ((${#extra[@]} == 0)) || cp -a "${extra[@]}" "$root/vm/extra"
 cp "$K_DIR/release" "$root/vm"
+echo "$slow" >"$root/vm/slow"
 if ((${#command[@]} > 0)); then
 	printf '%s\n' "${command[*]@Q}" >"$root/vm/command"
 fi

@@ -49,7 +49,7 @@ harmless='^(warning: (the compiler|pahole version) differs|  The kernel was b|  
 build_in() {
 	# Type information for BPF needs pahole, and nothing here uses it.
 	local run=() flags=(W=1 KCFLAGS=-Werror CONFIG_DEBUG_INFO_BTF_MODULES=)
-	if [[ $K_TOOLCHAIN == host ]]; then
+	if [[ $K_TOOLCHAIN == host || $K_TOOLCHAIN == source ]]; then
 		flags+=(CC="$(user_cc "$K_ARCH")")
 	else
 		toolchain_get "$K_TOOLCHAIN" "$K_ARCH"

@@ -8,6 +8,7 @@
 # of the kernel). A script's head may have
 #
 #	# runs: LEVEL       the first level at which it runs (default: full)
+#	# kernels: NAME...  the only ones that it runs on (default: all)
 #	# boot: OPTIONS     of boot.sh; scripts with the same options share one boot
 #	# seconds: N        how long it may take (default: 120)
 #
@@ -24,7 +25,10 @@ fi
 kernel=${1##*/} # or a file of choose.sh
 shift
 kernel_line "$kernel"
-level=${VM_LEVEL:-$K_CI}
+level=${VM_LEVEL:-${K_CI/never/full}}
+# How much longer everything takes than on a distribution's kernel.
+slow=1
+[[ $K_TOOLCHAIN != source ]] || slow=5
 out=$VM_TOP/build/vm/$kernel
 
 # head_of SCRIPT WORD: prints what its head says of WORD.
@@ -66,6 +70,8 @@ if (($# == 0)); then
 	for file in "$VM_DIR"/suite/*.sh; do
 		name=$(basename "$file" .sh)
 		[[ $name != lib ]] || continue
+		only=$(head_of "$name" kernels)
+		[[ " ${only:-$kernel} " == *" $kernel "* ]] || continue
 		need=$(head_of "$name" runs)
 		(($(rank "${need:-full}") > max)) || set -- "$@" "$name"
 	done
@@ -79,7 +85,7 @@ for name; do
 	options=$(head_of "$name" boot)
 	[[ -n ${group["x$options"]:-} ]] || order+=("$options")
 	limit=$(head_of "$name" seconds)
-	limit=${limit:-120}
+	limit=$((${limit:-120} * slow))
 	group["x$options"]+=" $name:$limit"
 	seconds["x$options"]=$((${seconds["x$options"]:-60} + limit))
 done

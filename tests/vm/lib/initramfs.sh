@@ -23,7 +23,8 @@ initramfs_base() {
 
 initramfs_make_base() {
 	local root=$1/root module what path
-	mkdir -p "$root"/{bin,sbin,dev,proc,sys,tmp,run,etc,vm,root,mnt}
+	mkdir -p "$root"/{bin,sbin,dev,proc,sys,tmp,run,etc,vm,root,mnt} \
+		"$root/lib/modules/$K_RELEASE"
 	get_busybox "$K_ARCH" "$root/bin/busybox"
 	# The list of this machine's busybox: it runs, the other architecture's does not.
 	busybox --list | while read -r path; do

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Kernels of tests/vm/kernels: found on the mirror, fetched, unpacked into the cache.
 
+source "$VM_DIR/lib/debug.sh"
+
 kernels_file=$VM_DIR/kernels
 
-# Prints the names of all kernels.
+# Prints the names of all kernels; with an argument, without those that CI treats so.
 kernel_names() {
-	awk '!/^#/ && NF { print $1 }' "$kernels_file"
+	awk -v not="${1:-}" '!/^#/ && NF && $6 != not { print $1 }' "$kernels_file"
 }
 
 # kernel_line NAME: sets K_NAME K_ARCH K_SUITE K_PIN K_TOOLCHAIN K_CI from the file.
@@ -28,23 +30,29 @@ kernel_line() {
 #	headers/  what modules are built against, by its path: usr/src/linux-headers-RELEASE
 kernel_get() {
 	kernel_line "$1"
-	local key
+	local key make=kernel_make suffix=$K_ARCH
+	[[ $K_TOOLCHAIN != source ]] || make=debug_make suffix=debug
 	key=$({
 		echo "$K_ARCH $K_SUITE $K_PIN"
-		declare -f kernel_make kernel_unpack kernel_inner
-		echo "${kernel_leave_out[@]}"
+		if [[ $make == debug_make ]]; then
+			cat "$VM_DIR/debug.config"
+		else
+			declare -f kernel_unpack kernel_inner
+			echo "${kernel_leave_out[@]}"
+		fi
+		declare -f "$make"
 	} | hash_of)
 	K_DIR=$VM_CACHE/kernels/$K_NAME-$K_PIN-$key
-	cached "$K_DIR" kernel_make
+	cached "$K_DIR" "$make"
 	K_RELEASE=$(<"$K_DIR/release")
 	# shellcheck disable=SC2034 # for those who source this
 	K_HEADERS=$K_DIR/headers/usr/src/linux-headers-$K_RELEASE
-	[[ $K_RELEASE == "$K_PIN-$K_ARCH" ]] || kernel_warn
+	[[ $K_RELEASE == "$K_PIN-$suffix" ]] || kernel_warn
 }
 
 kernel_warn() {
 	say "WARNING: the mirror no longer has $K_PIN, which $kernels_file pins for $K_NAME;"
-	say "WARNING: took ${K_RELEASE%"-$K_ARCH"} of the same series. Update the pin."
+	say "WARNING: took ${K_RELEASE%-*} of the same series. Update the pin."
 }
 
 # Sets version (as in the packages' names) and deb_version: the pin or, where that is gone, the
