@@ -18,13 +18,14 @@ planted() {
 	insmod /vm/modules/planted.ko "bug=$1" && rmmod planted || return 1
 	dmesg | grep -v 'gpushare-test: ' | grep -qE "$2"
 }
-check "KASAN sees a read after kfree" planted uaf 'BUG: KASAN: .*in planted_'
 check "DEBUG_ATOMIC_SLEEP sees a sleep under a spinlock" \
 	planted atomic 'BUG: sleeping function called from invalid context'
 check "PROVE_RCU sees a pointer read outside a read section" \
 	planted rcu 'WARNING: suspicious RCU usage'
 check "lockdep sees two orders of two locks" planted deadlock \
 	'WARNING: possible circular locking dependency'
+# After this one lockdep is off, and after lockdep's own.
+check "KASAN sees a read after kfree" planted uaf 'BUG: KASAN: .*in planted_'
 
 # The leak is found by scans, the first of which may still see its address somewhere.
 leaks() {
