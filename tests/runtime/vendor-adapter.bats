@@ -74,14 +74,16 @@ after() {
 }
 
 @test "vendor-adapter: the target has it all, and the driver alone is not there" {
-	# What ENXIO is called differs from busybox to busybox.
-	matches "$(after target)" "^/dev/acme0
+	local said
+	said=$(after target)
+	matches "$said" "/dev/acme0
 /dev/acmectl
 the maker's library
-cards: 0
-cat: [^
-]*: No such device[^
-]*\$"
+cards: 0"
+	# What ENXIO is called differs from busybox to busybox. It comes by another pipe, so anywhere.
+	matches "$said" "cat: [^
+]*: No such device"
+	equals "$(wc -l <<<"$said")" 5
 }
 
 @test "vendor-adapter: nothing is left" {
