@@ -74,16 +74,16 @@ after() {
 }
 
 @test "vendor-adapter: the target has it all, and the driver alone is not there" {
-	local said
-	said=$(after target)
-	matches "$said" "/dev/acme0
+	local got
+	got=$(after target)
+	matches "$got" "/dev/acme0
 /dev/acmectl
 the maker's library
 cards: 0"
 	# What ENXIO is called differs from busybox to busybox. It comes by another pipe, so anywhere.
-	matches "$said" "cat: [^
+	matches "$got" "cat: [^
 ]*: No such device"
-	equals "$(wc -l <<<"$said")" 5
+	equals "$(wc -l <<<"$got")" 5
 }
 
 @test "vendor-adapter: nothing is left" {
