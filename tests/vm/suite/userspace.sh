@@ -51,14 +51,19 @@ ended() {
 	status=$?
 }
 
-# listeners N: waits until so many are in the module's group. (Besides that they are in the
-# controller's, number 16; the kernel shows the first 32.)
+# listeners N: waits until so many more are in the module's group than at the beginning, when there
+# may be some that another script has left. (Besides that they are in the controller's, number 16;
+# the kernel shows the first 32.)
 listeners() {
 	wait_for 20 listening "$1" || not_ok "$1 listeners come" "$(cat /proc/net/netlink)"
 }
 
+all_listeners() {
+	awk '$2 == 16 && $4 !~ /^0000[08]000$/' /proc/net/netlink | wc -l
+}
+others=$(all_listeners)
 listening() {
-	[ "$(awk '$2 == 16 && $4 !~ /^0000[08]000$/' /proc/net/netlink | wc -l)" = "$1" ]
+	[ "$(all_listeners)" = $(($1 + others)) ]
 }
 
 # watching OPTIONS...: starts gpusharectl kmod watch, sets watch to its pid; it says things in
