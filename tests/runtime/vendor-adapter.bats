@@ -80,7 +80,7 @@ after() {
 /dev/acmectl
 the maker's library
 cards: 0"
-	# What ENXIO is called differs from busybox to busybox. It comes by another pipe, so anywhere.
+	# What ENXIO is called differs from busybox to busybox. It comes by another pipe: anywhere.
 	matches "$got" "cat: [^
 ]*: No such device"
 	equals "$(wc -l <<<"$got")" 5

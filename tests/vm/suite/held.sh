@@ -173,8 +173,8 @@ check "a program is replaced by another while its threads are held" \
 n=$((n - 4))
 now_held $n "... and their calls end with it"
 
-# What freezes for a suspend is thawed by this test right away: the agent is frozen too, and counts as
-# lost after three seconds.
+# What freezes for a suspend is thawed by this test right away: the agent is frozen too, and counts
+# as lost after three seconds.
 echo freezer >/sys/power/pm_test
 echo 10000 >/sys/power/pm_freeze_timeout
 echo 0 >/sys/module/suspend/parameters/pm_test_delay

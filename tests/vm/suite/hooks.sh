@@ -199,7 +199,7 @@ check_fails "ftrace can't be switched off below a hook" set_switch 0
 is "it is on" "$(cat $switch)" 1
 counts "and ours counts" 2 fgpu ping /dev/fakegpu0
 kt unhook /dev/fakegpu0
-# From 7.x on it can't be switched off at all: that is no matter of ours, and no error of ours either.
+# From 7.x on it can't be switched off at all, with us or without.
 if (echo 0 >"$switch") 2>&1 | grep -q "not supported"; then
 	is "this kernel does not let it be switched off" "$(cat "$switch")" 1
 	check "hooking works" kt hook /dev/fakegpu0

@@ -29,7 +29,7 @@ check "KASAN sees a read after kfree" planted uaf 'BUG: KASAN: .*in planted_'
 
 # The leak is found by scans, the first of which may still see its address somewhere.
 leaks() {
-	for scan in 1 2 3 4; do
+	for _ in 1 2 3 4; do
 		sleep 6
 		echo scan >/sys/kernel/debug/kmemleak
 		! grep -q 'size 512' /sys/kernel/debug/kmemleak || return 0
