@@ -392,10 +392,10 @@ static uint64_t guess_ns = 200000, chance_ns = 200000;
 static void guess_better(bool lent, uint64_t took)
 {
 	if (lent) {
-		guess_ns -= guess_ns / 16;
-		chance_ns = (15 * chance_ns + took) / 16;
+		guess_ns -= guess_ns / 8;
+		chance_ns = (7 * chance_ns + took) / 8;
 	} else {
-		guess_ns += guess_ns / 32 + 1000;
+		guess_ns += guess_ns / 8 + 1000;
 	}
 	if (guess_ns > 50000000)
 		guess_ns = 50000000;
