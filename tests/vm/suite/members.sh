@@ -191,7 +191,7 @@ no_events
 inside "$main" fgpu ping $card >/dev/null
 is "the touch of another member of h is h's" \
 	"$(event event=state name=h from=idle | value watch)" main
-is "... and not g's" "$(grep -c name=g $events)" 0
+is "... and not g's" "$(grep -c "name=g from=idle" $events)" 0
 kt watch-del two
 
 # ---- A late member, in every state.
