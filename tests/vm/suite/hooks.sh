@@ -148,7 +148,7 @@ rmmod fakegpu
 failing_rounds() {
 	local i
 	for i in 1 2 3; do
-		if insmod "$fakegpu" init_fail=1 init_fail_ms=$((i * 40)) 2>/dev/null; then
+		if insmod "$fakegpu" init_fail=1 init_fail_ms=$((i * 300)) 2>/dev/null; then
 			echo "init did not fail"
 			return 1
 		fi
