@@ -75,6 +75,7 @@ struct slot {
 	uint64_t lending_ns, lent_ns; /* in this round; 0: it was not */
 	unsigned int state;
 	pid_t pid;
+	bool lending_ended; /* by a touch, in this round */
 	bool lends_on; /* to a borrower */
 	bool probing; /* a touch is on its way that is not one of a round */
 };
@@ -243,6 +244,8 @@ static void take(const struct gs_kevent *e)
 	s->state = e->state;
 	s->seq = e->event_seq;
 	s->state_ns = e->time_ns;
+	if (e->state == GS_ACTIVE && e->from == GS_LENDING && e->cause == GS_BY_TOUCH)
+		s->lending_ended = true;
 	if (e->state == GS_IDLE)
 		s->idle_ns = e->time_ns;
 	else if (e->state == GS_LENDING)
@@ -375,6 +378,8 @@ static void check_round(struct slot *s, bool lent)
 			  s->lent_ns ? "" : " not");
 	if (lent && s->shared->end < s->lent_ns)
 		violation(s, "lent after a touch that was over");
+	if (s->lending_ended != (s->lending_ns && !s->lent_ns))
+		violation(s, "LENDING %s by a touch", s->lending_ended ? "ended" : "did not end");
 	if (lent)
 		sums.after++;
 	else if (s->lending_ns)
@@ -411,6 +416,7 @@ static void play_round(struct slot *s)
 		kind = TOUCH_IOCTL; /* which is not held */
 	sums.rounds++;
 	s->lending_ns = s->lent_ns = 0;
+	s->lending_ended = false;
 	send_touch(s, kind, begin + guess_ns + draw(2 * chance_ns) - chance_ns);
 	r = gs_klink_lend(kmod, s->name, seq, &err);
 	guess_better(r == 0, now_ns() - begin);

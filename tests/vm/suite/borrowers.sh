@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Borrowers: their open files are counted whatever becomes of them; once revoked they may nothing,
 # nor may anybody else with a file of theirs; and they can't stop their own end.
-# seconds: 200
+# seconds: 600
 . /vm/suite/lib.sh
 . /vm/suite/play.inc
 

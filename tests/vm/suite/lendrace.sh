@@ -3,7 +3,7 @@
 # LEND against touches at the same moment: never lent over a touch. Hundreds of rounds: some with
 # grace periods as they are, when a LEND takes long and most touches come into the middle of it, and
 # more with quick ones. ROUNDS and QUICK_ROUNDS are how many.
-# seconds: 200
+# seconds: 600
 . /vm/suite/lib.sh
 . /vm/suite/play.inc
 . /vm/suite/lendrace.inc

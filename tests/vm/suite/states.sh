@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every row of the table of states with its event, and every pair of neighbouring events both ways.
 # (What becomes of LENDING by a touch is lendrace's: it takes two processors at one moment.)
-# seconds: 200
+# seconds: 600
 . /vm/suite/lib.sh
 . /vm/suite/play.inc
 
@@ -37,17 +37,17 @@ toucher h m uvm open
 !EAGAIN lend h
 
 test silence is counted from the last touch, for as long as lend_after says
-holding h 0 lend_after=300
+holding h 0 lend_after=1000
 member m h
 m open f 0
-wait 150
+wait 200
 m ping f
-wait 150
+wait 200
 m ping f
 state h active
 state h idle
 saw h active/hooked idle/silence
-gap h active/hooked idle/silence 550
+gap h active/hooked idle/silence 1350
 
 test LEND makes an IDLE one LENDING and LENT
 holding h 0 ctl uvm
@@ -133,7 +133,7 @@ total settled 1
 total kills 1
 
 test RETURNING becomes QUARANTINE after hold_max, and that ACTIVE by the last close
-holding h 0 hold_max=300
+holding h 0 hold_max=500
 member m h
 m open f 0
 lent h
@@ -144,7 +144,7 @@ heard
 m held
 m done
 saw h returning/touch revoked:b quarantine/hold-max released:1
-gap h returning/touch quarantine/hold-max 280 3300
+gap h returning/touch quarantine/hold-max 480 3500
 m ping f
 b close g
 saw h drained active/drained
@@ -152,7 +152,7 @@ total hold_max 1
 total quarantine 1
 
 test RETURNING becomes ACTIVE after hold_max where the agent forgets to release
-holding h 0 hold_max=300
+holding h 0 hold_max=500
 member m h
 m open f 0
 lent h
@@ -279,6 +279,22 @@ idle h
 drop h
 !ENOENT lend h
 m open f 0
+
+test a card that nobody holds is lent, and a member that starts then gets it back
+holding h 0
+lent h
+saw h active/hooked idle/silence lending/lend lent/lend
+borrower b h
+b open g 0
+member m h
+& m open f 0
+m held
+saw h returning/touch revoked:b
+toucher h m 0 open
+b close g
+release h
+m done
+saw h drained active/release released:1
 
 # ---- Pairs, in LENT.
 test LENT: a touch and WITHDRAW
@@ -527,7 +543,7 @@ m done
 n done
 
 test RETURNING: hold_max and RELEASE
-holding h 0 hold_max=200
+holding h 0 hold_max=700
 member m h
 m open f 0
 lent h
@@ -550,11 +566,11 @@ heard
 m held
 release h
 m done
-wait 300
+wait 900
 saw h returning/touch revoked:c drained active/release released:1
 
 test RETURNING: hold_max and a touch
-holding h 0 hold_max=300
+holding h 0 hold_max=900
 member m h
 m open f 0
 spawn m.w
@@ -564,12 +580,12 @@ b open g 0
 heard
 & m ping f
 held h 1
-wait 150
+wait 300
 & m.w ping f
 m.w done
 m done
 saw h returning/touch revoked:b quarantine/hold-max released:2
-gap h returning/touch released:2 280 3300
+gap h returning/touch released:2 880 4000
 m ping f
 
 test RETURNING: the agent is lost, and the last close
@@ -623,7 +639,7 @@ saw h
 total settled 0
 
 test RETURNING: the agent is lost and comes back before settle_ms is over
-holding h 0 settle=500
+holding h 0 settle=1500
 member m h
 m open f 0
 lent h
@@ -633,7 +649,7 @@ heard
 m held
 agent down
 agent up
-wait 700
+wait 1700
 m held
 saw h returning/touch revoked:b drained
 release h
@@ -690,10 +706,10 @@ END
 # ---- Any state, and a hook is lost: a second driver goes, for the first one has open files.
 scenes <<'END'
 test UNKNOWN becomes ACTIVE when every node is hooked, and never IDLE before
-holding h 0 v0 lend_after=1
+holding h 0 v0 lend_after=400
 member m h
 m open f 0
-wait 100
+wait 600
 state h unknown
 saw h
 !EAGAIN lend h
@@ -701,8 +717,11 @@ m ping f
 withdraw h
 state h unknown
 hook v0
-saw h active/hooked
+state h idle
+saw h active/hooked idle/silence
+gap h active/hooked idle/silence 390
 m open g v0
+times h lend_after=1
 state h idle
 heard
 m ping g
