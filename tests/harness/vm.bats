@@ -113,7 +113,7 @@ klog() {
 	klog <<-'EOF'
 		[    0.1] mtrr: your CPUs had inconsistent fixed MTRR settings
 		[    2.5] fakegpu: loading out-of-tree module taints kernel.
-		[    2.6] gpushare-test: ok: the agent is warned
+		[    2.6] gpushare-test: ok: KASAN sees a BUG: and WARNING: no Oops
 	EOF
 	[ "$status" -eq 0 ]
 	[ -z "$output" ]
@@ -168,6 +168,7 @@ klog() {
 	[[ $output == *other.c:4* && $output != *planted.c:4* ]]
 	klog <<-'EOF'
 		gpushare-test: expect: planted
+		gpushare-test: ok: it was planted
 	EOF
 	[ "$status" -eq 1 ]
 	[[ $output == *"did not report: planted"* ]]
