@@ -32,25 +32,27 @@ is "so do those of a cgroup below" "$(touches in_cgroup $dev/m/a fgpu ping $card
 is "the host's do not" "$(touches fgpu ping $card)" 8
 is "nor another cgroup's" "$(touches in_cgroup $dev/n fgpu ping $card)" 8
 is "nor the monitor's" "$(touches in_cgroup $dev/m/monitor fgpu ping $card)" 8
-# Each hierarchy has numbers of its own: two cgroups with the same one.
-for i in 1 2 3 4 5 6 7 8 9; do
-	mkdir $dev/n/$i $cg/cpu/$i
-	[ ! -d $cg/memory ] || mkdir $cg/memory/$i
+# Each hierarchy has numbers of its own: two cgroups with the same one. One without controllers has
+# other files than one of devices, so that among enough of them two meet.
+twin=$cg/twin
+mkdir $twin
+check "there is a hierarchy without controllers" mount -t cgroup -o none,name=twin twin $twin
+i=0
+while [ $i -lt 40 ]; do
+	i=$((i + 1))
+	mkdir $dev/n/$i $twin/$i
 done
-twins=$(stat -c '%i %n' $dev/n/? $cg/memory/? $cg/cpu/? 2>/dev/null | sort -n |
+twins=$(stat -c "%i %n" $dev/n/[0-9]* $twin/[0-9]* | sort -n |
 	awk '$1 == number && ($2 ~ /devices/) != (path ~ /devices/) { print path, $2; exit }
 		{ number = $1; path = $2 }')
-case $twins in
-'') skip "a cgroup with the number of another hierarchy's" "there is none" ;;
-*)
-	[ "${twins#"$dev"}" != "$twins" ] || twins="${twins#* } ${twins% *}"
-	check "a cgroup with the number of another hierarchy's is a member ($twins)" \
-		kt member twin h "cgroup=${twins%% *}"
-	in_cgroup "${twins#* }" fgpu ping $card >/dev/null
-	is "... the other's calls are not its" "$(kt watch twin touches)" 0
-	kt watch-del twin
-	;;
-esac
+[ "${twins#"$dev"}" != "$twins" ] || twins="${twins#* } ${twins% *}"
+check "a cgroup with the number of another hierarchy's is a member ($twins)" \
+	kt member twin h "cgroup=${twins%% *}"
+in_cgroup "${twins#* }" fgpu ping $card >/dev/null
+is "... the other's calls are not its" "$(kt watch twin touches)" 0
+in_cgroup "${twins%% *}" fgpu ping $card >/dev/null
+is "... its own are" "$(kt watch twin touches)" 2
+kt watch-del twin
 
 # ---- Held, and frozen.
 
