@@ -7,6 +7,7 @@ VERSION := $(file <VERSION)
 # to `make install`; a change of one rebuilds what depends on it.
 PREFIX ?= /usr
 BINDIR ?= $(PREFIX)/bin
+SBINDIR ?= $(PREFIX)/sbin
 LIBEXECDIR ?= $(PREFIX)/libexec/gpushare
 DATADIR ?= $(PREFIX)/share/gpushare
 MANDIR ?= $(PREFIX)/share/man
@@ -73,15 +74,20 @@ JANSSON_LIBS ?= -ljansson
 CMOCKA_LIBS ?= -lcmocka
 # Only what speaks to the kernel module takes it: neither the runtime nor the hook.
 MNL_LIBS ?= -lmnl
+# The agent's alone: its loop, the Kubernetes API, HTTP, system call filter and capabilities.
+AGENT_LIBS ?= -luv -lcurl -lmicrohttpd -lseccomp -lcap
 
 # ---- What is built from what.
-PROGRAMS := $(addprefix $(B)/,gpushare-runtime gpushare-hook gpushare-spec gpusharectl)
+PROGRAMS := $(addprefix $(B)/,gpushare-runtime gpushare-hook gpushare-spec gpusharectl \
+	gpushared gpushare-probe)
 RUNTIME_MAINS := runtime/main.c runtime/hook.c runtime/dryrun.c
+AGENT_MAINS := agent/main.c agent/probe.c
 
 objs = $(patsubst %.c,$(B)/obj/%.o,$(1))
 COMMON_OBJS := $(call objs,$(wildcard common/*.c))
 RUNTIME_OBJS := $(call objs,$(filter-out $(RUNTIME_MAINS),$(wildcard runtime/*.c)))
 CTL_OBJS := $(call objs,$(filter-out ctl/main.c,$(wildcard ctl/*.c)))
+AGENT_OBJS := $(call objs,$(filter-out $(AGENT_MAINS),$(wildcard agent/*.c)))
 
 all: $(PROGRAMS) ## every program, into build/
 
@@ -90,10 +96,14 @@ $(B)/gpushare-hook: $(call objs,runtime/hook.c) $(B)/libgsruntime.a $(B)/libgpus
 $(B)/gpushare-spec: $(call objs,runtime/dryrun.c) $(B)/libgsruntime.a $(B)/libgpushare.a
 $(B)/gpusharectl: $(call objs,ctl/main.c) $(B)/libgsctl.a $(B)/libgpushare.a
 
+$(B)/gpushared: $(call objs,agent/main.c) $(B)/libgsagent.a $(B)/libgpushare.a
+$(B)/gpushare-probe: $(call objs,agent/probe.c) $(B)/libgsagent.a $(B)/libgpushare.a
+
 $(B)/gpushare-runtime $(B)/gpushare-hook: MODE = $(or $(STATIC),$(PIE))
 MODE = $(PIE)
 
 $(B)/gpusharectl: LIBS = $(JANSSON_LIBS) $(MNL_LIBS)
+$(B)/gpushared: LIBS = $(JANSSON_LIBS) $(MNL_LIBS) $(AGENT_LIBS)
 LIBS = $(JANSSON_LIBS)
 
 $(PROGRAMS):
@@ -102,6 +112,7 @@ $(PROGRAMS):
 $(B)/libgpushare.a: $(COMMON_OBJS)
 $(B)/libgsruntime.a: $(RUNTIME_OBJS)
 $(B)/libgsctl.a: $(CTL_OBJS)
+$(B)/libgsagent.a: $(AGENT_OBJS)
 
 # Made anew each time: ar would keep the object of a source file that is gone.
 $(B)/lib%.a:
@@ -150,10 +161,11 @@ put = for f in $(2); do \
 		mv -f "$(DESTDIR)$(3)/.$$n.new" "$(DESTDIR)$(3)/$$n" || exit 1; done
 
 install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manual pages [root]
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)/vendors.d
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(SBINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)/vendors.d
 	@$(call put,0644,$(VENDORS),$(DATADIR)/vendors.d)
-	@$(call put,0755,$(B)/gpushare-hook $(B)/gpushare-spec,$(LIBEXECDIR))
+	@$(call put,0755,$(B)/gpushare-hook $(B)/gpushare-spec $(B)/gpushare-probe,$(LIBEXECDIR))
 	@$(call put,0755,$(B)/gpushare-runtime $(B)/gpusharectl,$(BINDIR))
+	@$(call put,0755,$(B)/gpushared,$(SBINDIR))
 	ln -sf gpusharectl $(DESTDIR)$(BINDIR)/kubectl-gpushare
 	$(foreach m,$(MANPAGES),$(INSTALL) -D -m 0644 $(m) \
 		$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)) &&) :
@@ -172,7 +184,8 @@ install-dkms: ## DESTDIR=: the module's sources for DKMS, in /usr/src [root]
 # Takes away what install put there, and nothing that an administrator wrote.
 uninstall: ## take those away again [root]
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,gpushare-runtime gpusharectl kubectl-gpushare)
-	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,gpushare-hook gpushare-spec)
+	rm -f $(DESTDIR)$(SBINDIR)/gpushared
+	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,gpushare-hook gpushare-spec gpushare-probe)
 	rm -f $(addprefix $(DESTDIR)$(DATADIR)/vendors.d/,$(notdir $(VENDORS)))
 	rm -f $(foreach m,$(MANPAGES),\
 		$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)))
@@ -188,7 +201,7 @@ lint: ## formatting, static analysers, house rules
 	@LINT_CPPFLAGS=$(call quote,$(GS_CPPFLAGS)) tests/lint/lint.sh
 
 format: ## clang-format over every C file
-	find common include runtime ctl kmod tests -name '*.[ch]' -not -path '*/cases/*' -print0 | \
+	find common include runtime ctl agent kmod tests -name '*.[ch]' -not -path '*/cases/*' -print0 | \
 		xargs -0 -r clang-format-14 -i
 
 clean: ## remove build/

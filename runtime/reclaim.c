@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/agentlink.h"
+#include "common/cgroup_kill.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/json.h"
@@ -115,12 +116,12 @@ static int kill_borrowers(const json_t *cgroups, uint64_t deadline_ms, struct gs
 	json_array_foreach(cgroups, i, v) {
 		const char *path = json_string_value(v);
 
-		if (path && cgroup_kill(path, 0, NULL) == -ETIMEDOUT)
+		if (path && gs_cgroup_kill(path, 0, NULL) == -ETIMEDOUT)
 			gs_log(GS_LOG_WARN, "no agent answers: killed the borrowers in %s", path);
 	}
 	json_array_foreach(cgroups, i, v) {
 		const char *path = json_string_value(v);
-		int one = path ? cgroup_kill(path, deadline_ms, r < 0 ? NULL : err) : 0;
+		int one = path ? gs_cgroup_kill(path, deadline_ms, r < 0 ? NULL : err) : 0;
 
 		if (r == 0)
 			r = one;

@@ -16,11 +16,4 @@
 int reclaim(const struct gs_config *config, const struct slice *own, const char *next,
 	    const char *id, uint64_t deadline_ms, struct gs_err *err);
 
-/*
- * cgroup_kill.c: kills every process in the cgroup @path (absolute, below /sys/fs/cgroup) and
- * below it, and waits until it is empty or gone. -EINVAL: a path that no borrower can have (the
- * root, the kubelet's own, one with ".."); -ETIMEDOUT.
- */
-int cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err);
-
 #endif

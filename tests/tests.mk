@@ -7,7 +7,7 @@
 UNIT_SRCS := $(wildcard tests/unit/test_*.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRCS))
 UNIT_OBJS := $(call objs,$(filter-out $(UNIT_SRCS),$(wildcard tests/unit/*.c)))
-OUR_LIBS := $(B)/libgsctl.a $(B)/libgsruntime.a $(B)/libgpushare.a
+OUR_LIBS := $(B)/libgsctl.a $(B)/libgsruntime.a $(B)/libgsagent.a $(B)/libgpushare.a
 
 -include tests/unit/flags.mk
 
@@ -16,7 +16,7 @@ $(call objs,$(wildcard tests/unit/*.c)): private GS_CFLAGS += -Wno-unused-parame
 $(UNIT_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(UNIT_OBJS) $(OUR_LIBS)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) $(PIE) $(LDFLAGS_$*) -o $@ $^ \
-		$(JANSSON_LIBS) $(MNL_LIBS) $(CMOCKA_LIBS)
+		$(JANSSON_LIBS) $(MNL_LIBS) $(AGENT_LIBS) $(CMOCKA_LIBS)
 
 # ---- Small programs that tests run, inside containers too, so static: tests/programs/x.c becomes
 # build/programs/x (the same for every build: they are not what is tested).

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,9 +18,9 @@
 
 #include <cmocka.h>
 
+#include "common/cgroup_kill.h"
 #include "common/cleanup.h"
 #include "common/proc.h"
-#include "runtime/reclaim.h"
 
 #define ROOT "/sys/fs/cgroup"
 
@@ -132,11 +133,11 @@ static void never(void **state)
 
 	for (size_t i = 0; i < GS_ARRAY_SIZE(paths); i++) {
 		struct gs_err err = { 0 };
-		int r = cgroup_kill(paths[i], gs_boottime_ms() + 1000, &err);
+		int r = gs_cgroup_kill(paths[i], gs_boottime_ms() + 1000, &err);
 
 		if (r != -EINVAL || !strstr(err.msg, "may be killed") || opened)
 			fail_msg("\"%s\": %d, \"%s\", opened %d", paths[i], r, err.msg, opened);
-		assert_int_equal(cgroup_kill(paths[i], 0, NULL), -EINVAL);
+		assert_int_equal(gs_cgroup_kill(paths[i], 0, NULL), -EINVAL);
 	}
 	assert_int_equal(killed, 0);
 }
@@ -160,7 +161,7 @@ static void what_is_gone_is_empty(void **state)
 		struct gs_err err = { 0 };
 
 		opened = 0;
-		if (cgroup_kill(paths[i], gs_boottime_ms() + 1000, &err) != 0 || opened == 0)
+		if (gs_cgroup_kill(paths[i], gs_boottime_ms() + 1000, &err) != 0 || opened == 0)
 			fail_msg("%s: %s", paths[i], err.msg);
 	}
 	assert_int_equal(killed, 0);
@@ -276,17 +277,17 @@ static void nothing_outlives_it(void **state)
 	assert_int_equal(mkdir(deep, 0755), 0);
 	assert_int_equal(mkdir(beside, 0755), 0);
 	/* empty: at once */
-	assert_int_equal(cgroup_kill(dir, 0, &err), 0);
+	assert_int_equal(gs_cgroup_kill(dir, 0, &err), 0);
 	plain = start(dir, false);
 	forking = start(dir, true);
 	below = start(deep, false);
 	neighbour = start(beside, false);
 	/* out of time before they are gone: said so, and they are killed all the same */
-	assert_int_equal(cgroup_kill(deep, 0, &err), -ETIMEDOUT);
+	assert_int_equal(gs_cgroup_kill(deep, 0, &err), -ETIMEDOUT);
 	assert_non_null(strstr(err.msg, deep));
 	expect_killed(below);
 	below = start(deep, false);
-	if (cgroup_kill(dir, gs_boottime_ms() + 10000, &err) != 0)
+	if (gs_cgroup_kill(dir, gs_boottime_ms() + 10000, &err) != 0)
 		fail_msg("%s", err.msg);
 	assert_false(has_processes(dir));
 	assert_false(has_processes(deep));
@@ -296,7 +297,7 @@ static void nothing_outlives_it(void **state)
 	/* the neighbour lives */
 	assert_true(has_processes(beside));
 	assert_int_equal(waitpid(neighbour, NULL, WNOHANG), 0);
-	assert_int_equal(cgroup_kill(beside, gs_boottime_ms() + 10000, &err), 0);
+	assert_int_equal(gs_cgroup_kill(beside, gs_boottime_ms() + 10000, &err), 0);
 	expect_killed(neighbour);
 	remove_group(deep);
 	remove_group(beside);
@@ -304,7 +305,7 @@ static void nothing_outlives_it(void **state)
 	(void)snprintf(deep, sizeof(deep), "%s/pod", ours);
 	remove_group(deep);
 	remove_group(ours);
-	assert_int_equal(cgroup_kill(dir, 0, &err), 0);
+	assert_int_equal(gs_cgroup_kill(dir, 0, &err), 0);
 }
 
 int main(void)

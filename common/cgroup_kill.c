@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "common/cgroup.h"
+#include "common/cgroup_kill.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
-#include "runtime/reclaim.h"
 
 #define PROCS_MAX (4 * 1024 * 1024)
 /* The kernel's own bound is cgroup.max.depth; nobody nests containers so far. */
@@ -161,7 +161,7 @@ static size_t kill_each(int dir, int depth)
 	return n;
 }
 
-int cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err)
+int gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err)
 {
 	static const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
 

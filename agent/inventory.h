@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which cards there are, and how busy each is. Vendors' libraries, files and commands are read by a
+ * child process (gpushare-probe) with a deadline: one that hangs or dies is killed and started anew,
+ * and until it answers nothing is known of its vendor's cards' load. The loop never waits for it.
+ */
+#ifndef GPUSHARE_AGENT_INVENTORY_H
+#define GPUSHARE_AGENT_INVENTORY_H
+
+#include <sys/types.h>
+#include <uv.h>
+
+#include "agent/card.h"
+#include "common/config.h"
+#include "common/err.h"
+
+struct inventory;
+
+struct load_process {
+	pid_t pid; /* the host's number */
+	uint64_t memory; /* bytes on the card; 0: not told */
+};
+
+/* What was read of one card at one moment. */
+struct load {
+	uint64_t at_ms; /* CLOCK_BOOTTIME; 0: never read */
+	bool known; /* busy and memory below were told; false: the source failed or gave rubbish */
+	double busy; /* 0 to 1 */
+	uint64_t memory_used, memory_total; /* bytes; total 0: not told */
+	bool processes_known;
+	struct load_process *processes; /* who has a context, memory or an open file on it */
+	size_t n_processes;
+};
+
+struct inventory_ops {
+	/* The set of cards, or what is told of one, changed; inventory_cards() has the new one. */
+	void (*changed)(void *arg);
+	/* A card was read: on schedule, or because inventory_read() asked. */
+	void (*loaded)(const struct card *card, const struct load *load, void *arg);
+	/* A vendor's source failed: @why is a sentence. Once for each time that it begins to. */
+	void (*failed)(const char *vendor, const char *why, void *arg);
+	void *arg;
+};
+
+/*
+ * Reads the catalogue of @config and starts looking: cards at once and whenever inventory_refresh()
+ * says so, load every @period_ms. @probe is the path of gpushare-probe. -EINVAL: a catalogue with a
+ * mistake. The loop and @config must outlive it.
+ */
+int inventory_new(uv_loop_t *loop, const struct gs_config *config, const char *probe,
+		  unsigned int period_ms, const struct inventory_ops *ops, struct inventory **ret,
+		  struct gs_err *err);
+
+/* Ends the children and frees it once the loop has closed its handles. NULL is none. */
+void inventory_free(struct inventory *inventory);
+
+/* The cards as last told; until the next `changed`. */
+const struct cards *inventory_cards(const struct inventory *inventory);
+
+/* The catalogue that it read. */
+const struct gs_catalogue *inventory_catalogue(const struct inventory *inventory);
+
+/* What a vendor's entry says about hooking its driver; NULL: it is not watched. */
+struct vendor_driver {
+	const char *vendor;
+	struct gs_strv hook_nodes; /* globs */
+	struct passive_call {
+		char *node; /* glob */
+		unsigned char magic, nr;
+	} * passive;
+	size_t n_passive;
+};
+const struct vendor_driver *inventory_driver(const struct inventory *inventory, const char *vendor);
+
+/* The last reading of the card of that name; NULL: none such. */
+const struct load *inventory_load(const struct inventory *inventory, const char *card);
+
+/* Look for cards again, soon. */
+void inventory_refresh(struct inventory *inventory);
+
+/* Read this card's load now; `loaded` tells. */
+void inventory_read(struct inventory *inventory, const char *card);
+
+#endif
