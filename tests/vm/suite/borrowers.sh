@@ -241,6 +241,155 @@ b close g
 saw h drained
 release h
 
+test a borrower has 16384 files at most, and their end is no slower for that
+holding h 0
+member m h
+m open f 0
+lent h
+borrower b h kill
+b open f 0
+b fill 0 16383
+opened b 16384
+files h 16384
+!EMFILE b open g 0
+!EMFILE b open g uvm
+opened b 16384
+b close f
+b open g uvm
+!EMFILE b open f 0
+files h 16384
+heard
+& m ping f
+gone b
+m held
+saw h returning/touch revoked:b! drained
+gap h returning/touch drained 0 9000
+release h
+m done
+
+# ---- Nodes that lose their hooks meanwhile.
+test a node that no lender needs is unhooked under a borrower's file: it counts no more
+holding h 0
+member m h
+lent h
+borrower b h
+b open f 0
+b open u uvm
+b open g 1
+files h 3
+heard
+!EBUSY unhook 0
+unhook uvm
+files h 2
+unhook 1
+files h 1
+opened b 1
+b ping u
+b ping g
+b close u
+b close g
+files h 1
+b open u uvm
+b open g 1
+files h 1
+hook uvm 1
+b close u
+b close g
+b open g 1
+files h 2
+b close g
+withdraw h
+!EBUSY release h
+b close f
+saw h returning/withdraw revoked:b drained
+release h
+
+test the last file of a return is on a node that is unhooked: DRAINED comes with that
+holding h 0
+member m h
+m open f 0
+lent h
+borrower b h
+b open f 0
+b open u uvm
+heard
+& m ping f
+m held
+b close f
+files h 1
+saw h returning/touch revoked:b
+unhook uvm
+saw h drained
+m held
+release h
+m done
+saw h active/release released:1
+hook uvm
+lent h
+b close u
+saw h idle/silence lending/lend lent/lend
+files h 0
+
+test the last file of a QUARANTINE is on a node that is unhooked: it ends with that
+holding h 0 hold_max=100
+member m h
+lent h
+borrower b h
+b open u uvm
+b open g 0
+withdraw h
+state h quarantine
+heard
+!EBUSY unhook 0
+b close g
+files h 1
+unhook uvm
+saw h drained active/drained
+hook uvm
+unwatch b
+lent h
+
+test a slow close on its way when its node is unhooked
+holding h 0
+member m h
+lent h
+borrower b h
+b open u uvm
+b open f 0
+withdraw h
+heard
+param close_ms 400
+& b close u
+wait 50
+unhook uvm
+files h 1
+param close_ms 0
+b done
+b close f
+saw h drained
+hook uvm
+release h
+unwatch b
+
+test a slow open on its way when its node is unhooked
+holding h 0
+member m h
+lent h
+borrower b h
+param open_ms 400
+& b open u uvm
+files h 1
+unhook uvm
+param open_ms 0
+b done
+files h 0
+hook uvm
+b close u
+b open u uvm
+files h 1
+b close u
+files h 0
+
 # ---- Files that were given away.
 test a file of one borrower in another's hands is the first one's
 holding h 0
@@ -521,6 +670,26 @@ END
 
 # ---- What can't stop its own end.
 scenes <<'END'
+test WATCH_SET of a borrower again changes KILL_ON_RETURN
+holding h 0
+member m h
+lent h
+borrower b h
+borrower c h kill
+b open f 0
+c open f 0
+borrower b h kill
+borrower c h
+files h 2
+heard
+withdraw h
+gone b
+saw h returning/withdraw revoked:b! revoked:c
+total kills 1
+!EIO c ping f
+c close f
+saw h drained
+
 test kill_on_return: a borrower that ignores every signal
 holding h 0
 member m h

@@ -239,6 +239,60 @@ total hold_max 1
 total quarantine 0
 total settled 0
 
+# ---- Files of borrowers that others keep.
+test a file parked in the socket of somebody else: two seconds after the borrower's end the user goes on
+holding h 0 settle=0 hold_max=60000
+member m h
+m open f 0
+lent h
+borrower b h kill
+outsider o
+o pair in out
+give o out b out
+b open f 0
+b push out f
+files h 1
+heard
+& m echo f 0x61
+gone b
+m held
+m done
+saw h returning/touch revoked:b! quarantine/hold-max released:1
+gap h returning/touch quarantine/hold-max 1900 20000
+log 1 arg=0x61
+files h 1
+!EAGAIN lend h
+o close out
+wait 50
+state h quarantine
+o close in
+saw h drained active/drained
+total hold_max 1
+total quarantine 1
+unwatch b
+lent h
+
+test a file parked so: or settle_ms after it, where that is longer
+holding h 0 settle=3000 hold_max=60000
+member m h
+m open f 0
+lent h
+borrower b h kill
+outsider o
+o pair in out
+give o out b out
+b open f 0
+b push out f
+heard
+& m ping f
+gone b
+m done
+saw h returning/touch revoked:b! quarantine/hold-max released:1
+gap h returning/touch quarantine/hold-max 2900 20000
+o close in
+o close out
+saw h drained active/drained
+
 # ---- Memory that comes back late.
 test without the agent the user goes on settle_ms after the last close, when memory is back
 holding h 0 settle=700

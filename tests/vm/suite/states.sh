@@ -812,6 +812,36 @@ saw nofiles active/hooked
 saw stuck quarantine/hooked
 o close g
 saw stuck drained active/drained
+
+test UNKNOWN with open files of borrowers: not deleted, and not lent over them
+hook v0
+holding h 0 v0
+member m h
+lent h
+borrower b h
+outsider o
+b open f 0
+give b f o f
+heard
+rmmod fakegpv
+gone b
+saw h returning/lost revoked:b! unknown/hold-max
+files h 1
+!EBUSY drop h
+!EAGAIN lend h
+!EBUSY unwatch b
+insmod /tmp/fakegpv.ko
+hook v0
+saw h quarantine/hooked
+!EBUSY drop h
+!EAGAIN lend h
+o close f
+saw h drained active/drained
+unwatch b
+lent h
+withdraw h
+release h
+drop h
 END
 strike
 check "all can be unloaded" test ! -e /sys/module/fakegpu

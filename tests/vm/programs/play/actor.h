@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -292,6 +293,43 @@ static int order_queue(char **argv)
 	return slot_put("queue1", pair[1]);
 }
 
+/* pair A B: the two ends of a socket. */
+static int order_pair(char **argv)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    slot_put(argv[1], pair[0]) < 0)
+		return -1;
+	return slot_put(argv[2], pair[1]);
+}
+
+/* push SOCKET SLOT: the file goes to whoever has the other end, and is closed here. */
+static int order_push(char **argv)
+{
+	int sock = slot_fd(argv[1]), fd = slot_fd(argv[2]);
+
+	if (sock < 0 || fd < 0 || wire_send(sock, "x", 1, fd) < 0)
+		return -1;
+	return order_close(argv + 1);
+}
+
+/* fill NODE N: opens it so often, for good; no slots. */
+static int order_fill(char **argv)
+{
+	const struct rlimit files = { .rlim_cur = 100000, .rlim_max = 100000 };
+	size_t n = actor_number(argv[2]);
+	char path[64];
+
+	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+		return -1;
+	(void)node_path(argv[1], path, sizeof(path));
+	for (size_t i = 0; i < n; i++)
+		if (open(path, O_RDWR) < 0)
+			return -1;
+	return 0;
+}
+
 /* Registered with a ring: the kernel closes it in a thread of its own, after we are gone. */
 static int order_ring(char **argv)
 {
@@ -439,17 +477,31 @@ static const struct {
 	const char *name;
 	int (*run)(char **argv);
 } orders[] = {
-	{ "open", order_open },	      { "close", order_close },
-	{ "dup", order_dup },	      { "reopen", order_reopen },
-	{ "ping", order_ping },	      { "echo", order_echo },
-	{ "version", order_version }, { "alloc", order_alloc },
-	{ "sleep", order_sleep },     { "mmap", order_mmap },
-	{ "munmap", order_munmap },   { "queue", order_queue },
-	{ "ring", order_ring },	      { "exec", order_exec },
-	{ "many", order_many },	      { "deaf", order_deaf },
-	{ "seize", order_seize },     { "traceable", order_traceable },
-	{ "bomb", order_bomb },	      { "container", order_container },
-	{ "exit", order_exit },	      { "pid", order_pid },
+	{ "open", order_open },
+	{ "close", order_close },
+	{ "dup", order_dup },
+	{ "reopen", order_reopen },
+	{ "ping", order_ping },
+	{ "echo", order_echo },
+	{ "version", order_version },
+	{ "alloc", order_alloc },
+	{ "sleep", order_sleep },
+	{ "mmap", order_mmap },
+	{ "munmap", order_munmap },
+	{ "queue", order_queue },
+	{ "ring", order_ring },
+	{ "exec", order_exec },
+	{ "pair", order_pair },
+	{ "push", order_push },
+	{ "fill", order_fill },
+	{ "many", order_many },
+	{ "deaf", order_deaf },
+	{ "seize", order_seize },
+	{ "traceable", order_traceable },
+	{ "bomb", order_bomb },
+	{ "container", order_container },
+	{ "exit", order_exit },
+	{ "pid", order_pid },
 };
 
 static void __attribute__((noreturn)) actor_run(int sock);
