@@ -39,6 +39,19 @@ static void notrace on_canary(unsigned long ip, unsigned long parent_ip, struct 
 }
 
 /*
+ * Empties the filter of @ops, for which ftrace makes an empty one first: without memory for that it
+ * is tried again, as what stays in the filter is lost with @ops. (ftrace_free_filter() needs none,
+ * but is not exported everywhere.)
+ */
+static void reset(struct ftrace_ops *ops)
+{
+	int tries = 10;
+
+	while (ftrace_set_filter(ops, NULL, 0, 1) == -ENOMEM && tries--)
+		schedule_timeout_uninterruptible(1);
+}
+
+/*
  * Two questions: does a registered hook fire, and does ftrace still take orders? After
  * ftrace_kill() trampolines that stand may go on working, and can't be taken away any more.
  */
@@ -51,7 +64,7 @@ bool gs_hooks_work(void)
 	/* Without memory it can't say: the next heartbeat asks again. */
 	if (ftrace_set_filter_ip(&question, (unsigned long)canary, 0, 1) == -ENODEV)
 		return false;
-	ftrace_set_filter(&question, NULL, 0, 1);
+	reset(&question);
 	WRITE_ONCE(canary_sang, false);
 	(void)canary(0);
 	return READ_ONCE(canary_sang);
@@ -59,10 +72,7 @@ bool gs_hooks_work(void)
 
 /* ---- Hooking. */
 
-/*
- * Registers @ops for one function. On failure nothing of it stays: a reset empties the filter, as
- * ftrace_free_filter() is not exported everywhere.
- */
+/* Registers @ops for one function. On failure nothing of it stays. */
 static int hook(struct ftrace_ops *ops, unsigned long addr)
 {
 	int ret;
@@ -71,7 +81,7 @@ static int hook(struct ftrace_ops *ops, unsigned long addr)
 	if (!ret)
 		ret = register_ftrace_function(ops);
 	if (ret)
-		ftrace_set_filter(ops, NULL, 0, 1);
+		reset(ops);
 	return ret;
 }
 
@@ -92,9 +102,8 @@ static void unhook(struct ftrace_ops *ops)
 		if (!gs_going)
 			__module_get(THIS_MODULE);
 	}
-	if (ret)
-		return;
-	ftrace_set_filter(ops, NULL, 0, 1);
+	if (!ret)
+		reset(ops);
 }
 
 static bool any_hook(void)

@@ -95,7 +95,7 @@ starve() {
 	echo Y >$slab/cache-filter
 	echo Y >$slab/task-filter
 	for comm in /proc/[0-9]*/comm; do
-		! grep -q '^kworker/u' $comm || echo 1 >${comm%comm}make-it-fail
+		! grep -q '^kworker' $comm || echo 1 >${comm%comm}make-it-fail
 	done
 	echo -1 >$slab/times
 	echo 100 >$slab/probability

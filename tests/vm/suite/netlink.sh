@@ -87,6 +87,8 @@ rmmod gpushare
 insmod /vm/modules/gpushare.ko
 results dumpcheck moving 3
 if [ "${WATCHES:-}" ]; then
+	rmmod gpushare
+	insmod /vm/modules/gpushare.ko
 	results dumpcheck watches
 fi
 rmmod gpushare
