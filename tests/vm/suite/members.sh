@@ -412,6 +412,17 @@ here "its own call is held" begins h 1 \
 	in_cgroup $cg/s1 nsenter -t "$shared" -p fgpu ping $card
 check "it goes on after the release" taken_back h && here "... and is served" goes_on
 
+# ---- A number that is no cgroup's.
+
+resting
+lent h
+check "a cgroup that is not there (yet) is a member" kt member x h id=999999999
+check "... and a borrower, killed in vain" kt borrower y h id=999999998 kill
+check "... the return goes on" kt withdraw h
+check "... without it" kt release h auto
+is "... nobody's calls are its" "$(kt watch x touches) $(kt watch y revoked)" "0 1"
+kt watch-del x y
+
 agent_down
 end "$main" "$dind" "$inner" "$deep" "$outer" "$nested" "$other" "$two" "$late" "$monitor" \
 	"$shared" "$b"
