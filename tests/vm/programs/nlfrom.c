@@ -9,6 +9,9 @@
  *					that are hooked
  *
  * Prints a line or two for each place.
+ *
+ *	nlfrom full nobody|root		asks for a dump with a receive buffer that is full, prints
+ *					"asked", and never reads
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -471,6 +474,28 @@ static void try_place(const struct place *place)
 	free(after);
 }
 
+/* The kernel keeps such a dump until there is room. */
+static void __attribute__((noreturn)) ask_when_full(bool nobody)
+{
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	int fd, size = 1;
+	struct nl_msg msg;
+
+	nl_family(&nl);
+	fd = nobody ? as_nobody() : as_root();
+	need(fd, "a socket");
+	need(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), "a small buffer");
+	for (int i = 0; i <= 100; i++) {
+		make(&msg, i < 100 ? GS_CMD_STATUS : GS_CMD_DUMP);
+		nl_hdr(&msg)->nlmsg_len = (uint32_t)msg.len;
+		(void)sendto(fd, msg.buf, msg.len, 0, (void *)&kernel, sizeof(kernel));
+	}
+	printf("asked\n");
+	(void)fflush(stdout);
+	for (;;)
+		(void)pause();
+}
+
 static void prepare(void)
 {
 	static const char *const holdings[] = { "there" };
@@ -498,6 +523,8 @@ int main(int argc, char **argv)
 	struct gs_err err;
 	struct stat st;
 
+	if (argc == 3 && strcmp(argv[1], "full") == 0)
+		ask_when_full(strcmp(argv[2], "nobody") == 0);
 	if (argc != 4 || stat(argv[2], &st) < 0)
 		nl_die("nlfrom NODE HOOKED OTHER");
 	hooked = gs_kdev_of(st.st_rdev);

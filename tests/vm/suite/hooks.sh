@@ -228,6 +228,22 @@ is "a generic compat_ioctl is not hooked, its target is" \
 is "and nothing of the kernel's" "$(hooked_any)" \
 	"canary fg_card_open fg_card_release fg_compat_ioctl"
 
+# ---- One function for two of a driver's.
+kt unhook /dev/fakegpu-compat
+insmod /vm/modules/twofold.ko
+refused "a driver's open that is its release, too, is refused" EOPNOTSUPP "two different ones" \
+	kt hook /dev/twofold
+is "with no residue" "$(hooked_any) $(kt dump | grep -c ^node)" " 0"
+check "the driver is as ever" sh -c ': </dev/twofold'
+is "both kinds of ioctl may be one" \
+	"$(kt hook /dev/twofold-ioctl | sed 's/.*funcs=\([^ ]*\).*/\1/')" "open,release,ioctl"
+refused "the other is refused beside it, whose open is hooked" EOPNOTSUPP "two different ones" \
+	kt hook /dev/twofold
+is "and what was hooked stays so" "$(hooked_any)" \
+	"canary twofold_ioctl twofold_open_release twofold_release"
+check "the driver is unloaded" rmmod twofold
+is "nothing is left" "$(hooked_any)" ""
+
 agent_down
 kill "$(cat /tmp/events.pid)"
 check "the module is unloaded" rmmod gpushare

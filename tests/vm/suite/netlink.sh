@@ -65,6 +65,27 @@ kt hook /dev/fakegpuctl /dev/fakegpu0 >/dev/null
 results nlfrom /dev/fakegpu1 /dev/fakegpuctl /dev/fakegpu0
 rmmod gpushare
 
+# A dump that does not fit into its reader's buffer waits there, with the module in use.
+
+# asks_full WHO: one such reader, in the background; its pid is $reader.
+asks_full() {
+	nlfrom full "$1" >/tmp/full 2>&1 &
+	reader=$!
+	wait_for 10 grep -q asked /tmp/full
+}
+
+insmod /vm/modules/gpushare.ko
+kt hook $nodes >/dev/null
+asks_full root
+check_fails "root's dump that is not read keeps the module" rmmod gpushare
+kill -9 $reader
+check "not longer than it lives" wait_for 5 rmmod gpushare
+insmod /vm/modules/gpushare.ko
+kt hook $nodes >/dev/null
+asks_full nobody
+check "an unprivileged user's keeps nothing" rmmod gpushare
+kill -9 $reader
+
 # ---- Requests.
 
 insmod /vm/modules/gpushare.ko
