@@ -194,3 +194,19 @@ bool gs_cgroup_busy(const char *root, const char *path)
 	return busy_path(root, "", path) || busy_path(root, "/devices", path) ||
 	       busy_path(root, "/unified", path);
 }
+
+char *gs_cgroup_folder(const char *root, const char *path)
+{
+	static const char *const hierarchies[] = { "", "/devices", "/unified" };
+
+	if (!usable(path) || strcmp(path, "/") == 0)
+		return NULL;
+	for (size_t i = 0; i < GS_ARRAY_SIZE(hierarchies); i++) {
+		cleanup_free char *folder = gs_asprintf("%s%s%s", root, hierarchies[i], path);
+		cleanup_free char *procs = gs_asprintf("%s/cgroup.procs", folder);
+
+		if (access(procs, F_OK) == 0)
+			return gs_steal(folder);
+	}
+	return NULL;
+}

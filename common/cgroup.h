@@ -30,4 +30,10 @@ bool gs_cgroup_matches(const char *path, const char *cgroups_path);
  */
 bool gs_cgroup_busy(const char *root, const char *path);
 
+/*
+ * The folder of the cgroup @path, looked up in the same places; NULL: there is none any more, or
+ * it is the root. The caller frees.
+ */
+char *gs_cgroup_folder(const char *root, const char *path);
+
 #endif

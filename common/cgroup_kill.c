@@ -161,6 +161,24 @@ static size_t kill_each(int dir, int depth)
 	return n;
 }
 
+/*
+ * What could keep the dying from dying: cgroup v1's freezer, a hierarchy of its own where SIGKILL
+ * waits for the thaw (v2's lets it through), and a share of the processor too small to end in.
+ */
+static void let_die(const char *path, int dir)
+{
+	cleanup_free char *folder = NULL;
+	cleanup_close int freezer = -1;
+
+	(void)write_control(dir, "cpu.max", "max");
+	if (strncmp(path, GS_CGROUP_ROOT "/devices/", strlen(GS_CGROUP_ROOT "/devices/")) != 0)
+		return;
+	folder = gs_asprintf(GS_CGROUP_ROOT "/freezer%s", inner_path(path));
+	freezer = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (freezer >= 0)
+		(void)write_control(freezer, "freezer.state", "THAWED");
+}
+
 int gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err)
 {
 	static const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
@@ -184,6 +202,7 @@ int gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err)
 		} else if (kill_each(dir, 0) == 0) {
 			return 0;
 		}
+		let_die(path, dir);
 		if (gs_boottime_ms() >= deadline_ms)
 			return gs_err_set(err, ETIMEDOUT, "processes in %s outlive SIGKILL", path);
 		(void)nanosleep(&pause, NULL);

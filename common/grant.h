@@ -77,14 +77,21 @@ int gs_grant_bound(const char *lib_dir, const char *name, const struct gs_grant_
 bool gs_grant_is_bound(const char *lib_dir, const char *name);
 
 /*
- * Writes a new share grant with a random name (getrandom(2)) and gives the name. @resource may be
- * NULL, @to unset. The folder is made where it is missing.
+ * Writes a new grant with a random name (getrandom(2)) and gives the name. @resource may be NULL,
+ * @to unset; a spot grant has its lease. The folder is made where it is missing.
  */
 int gs_grant_create(const char *lib_dir, const struct gs_grant *grant, char ret_name[33],
 		    struct gs_err *err);
 
 /* Rewrites the grant with state "revoked". */
 int gs_grant_revoke(const char *lib_dir, const char *name, struct gs_err *err);
+
+/*
+ * Gives a spot grant a lease of this boot until CLOCK_BOOTTIME @deadline_ms. -ECANCELED: it was
+ * revoked, which nothing undoes; -EINVAL: it is no spot grant.
+ */
+int gs_grant_renew(const char *lib_dir, const char *name, const char *boot_id,
+		   uint64_t deadline_ms, struct gs_err *err);
 
 /* All grants' names, for listing. */
 int gs_grant_list(const char *lib_dir, struct gs_strv *ret, struct gs_err *err);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,7 +56,7 @@ int gs_grant_create(const char *lib_dir, const struct gs_grant *grant, char ret_
 
 	if (r < 0)
 		return r;
-	if (grant->kind != GS_GRANT_SHARE)
+	if (grant->kind == GS_GRANT_SPOT && !grant->lease_boot_id)
 		return gs_err_set(err, EINVAL, "only a share grant can be made without a lease");
 	r = format(name, grant, &text, err);
 	if (r < 0)
@@ -71,27 +72,81 @@ int gs_grant_create(const char *lib_dir, const struct gs_grant *grant, char ret_
 	return 0;
 }
 
-int gs_grant_revoke(const char *lib_dir, const char *name, struct gs_err *err)
+/*
+ * Reads the grant, lets @change change it (negative: not to be written; 0: it is so already) and
+ * writes it. The lock on the folder keeps a renewal that has read the grant before it was revoked
+ * from writing it after that.
+ */
+static int rewrite(const char *lib_dir, const char *name,
+		   int (*change)(struct gs_grant *grant, const void *arg, struct gs_err *err),
+		   const void *arg, bool durable, struct gs_err *err)
 {
 	const struct stat like = { .st_mode = 0600 };
+	cleanup_close int dir = grant_open_dir(lib_dir, name, false, err);
 	cleanup_grant struct gs_grant grant = { 0 };
 	cleanup_buf struct gs_buf text = { 0 };
-	cleanup_close int dir = -1;
 	char file[GRANT_NAME_MAX];
-	int r = gs_grant_read(lib_dir, name, &grant, err);
+	int r;
 
-	if (r < 0 || grant.revoked)
+	if (dir < 0)
+		return dir;
+	if (flock(dir, LOCK_EX) < 0)
+		return gs_err_errno(err, errno, "lock %s/%s", lib_dir, GS_GRANT_DIR);
+	r = gs_grant_read(lib_dir, name, &grant, err);
+	if (r == 0)
+		r = change(&grant, arg, err);
+	if (r <= 0)
 		return r;
-	grant.revoked = true;
 	r = format(name, &grant, &text, err);
 	if (r < 0)
 		return r;
-	dir = grant_open_dir(lib_dir, name, false, err);
-	if (dir < 0)
-		return dir;
 	(void)snprintf(file, sizeof(file), "%s%s", name, GRANT_FILE);
-	r = gs_file_replace(dir, file, text.data, text.len, &like, NULL);
-	return r < 0 ? gs_err_errno(err, -r, "revoke %s", grant_label(name).s) : 0;
+	r = durable ? gs_file_replace(dir, file, text.data, text.len, &like, NULL) :
+		      gs_file_publish(dir, file, text.data, text.len, NULL);
+	return r < 0 ? gs_err_errno(err, -r, "write %s", grant_label(name).s) : 0;
+}
+
+static int set_revoked(struct gs_grant *grant, const void *arg, struct gs_err *err)
+{
+	(void)arg;
+	(void)err;
+	if (grant->revoked)
+		return 0;
+	grant->revoked = true;
+	return 1;
+}
+
+int gs_grant_revoke(const char *lib_dir, const char *name, struct gs_err *err)
+{
+	return rewrite(lib_dir, name, set_revoked, NULL, true, err);
+}
+
+struct lease {
+	const char *boot_id;
+	uint64_t deadline_ms;
+};
+
+static int renew(struct gs_grant *grant, const void *arg, struct gs_err *err)
+{
+	const struct lease *lease = arg;
+
+	if (grant->kind != GS_GRANT_SPOT)
+		return gs_err_set(err, EINVAL, "%s has no lease", grant_label(grant->name).s);
+	if (grant->revoked)
+		return gs_err_set(err, ECANCELED, "%s was revoked", grant_label(grant->name).s);
+	free(grant->lease_boot_id);
+	grant->lease_boot_id = gs_strdup(lease->boot_id);
+	grant->lease_deadline_ms = lease->deadline_ms;
+	return 1;
+}
+
+/* Not durable: a lease is of this boot. */
+int gs_grant_renew(const char *lib_dir, const char *name, const char *boot_id,
+		   uint64_t deadline_ms, struct gs_err *err)
+{
+	const struct lease lease = { boot_id, deadline_ms };
+
+	return rewrite(lib_dir, name, renew, &lease, false, err);
 }
 
 int gs_grant_list(const char *lib_dir, struct gs_strv *ret, struct gs_err *err)

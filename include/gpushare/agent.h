@@ -5,14 +5,35 @@
  *   request   {"v":1,"op":"reclaim","container":ID,"cards":[CARD,...]}
  *             {"v":1,"op":"borrow","container":ID,"grant":NAME,"sources":[ID,...]}
  *             {"v":1,"op":"watched","container":ID}
+ *   request   {"v":1,"op":"status"}
+ *             {"v":1,"op":"lend","name":CARD or HOLDING}
+ *             {"v":1,"op":"withdraw","name":CARD or HOLDING}
+ *             {"v":1,"op":"grant","cards":[CARD,...],"to":"<namespace>/<pod>/<container>"}
+ *
  *   answer    {"v":1,"ok":true}   or   {"v":1,"ok":false,"error":"sentence"}
  *
  * The answer comes when the thing asked for is true: the cards are free, the container may start,
- * its watch stands. The asker waits no longer than its own deadline and then gives up; what it
+ * its watch stands; for an operator: the card is lent, or back. status answers with "cards",
+ * "holdings", "borrowers" and "kernel"; grant with "grant" (a new spot grant's name), "cards" and
+ * "sources". The asker waits no longer than its own deadline and then gives up; what it
  * asked for goes on.
  */
 #ifndef GPUSHARE_AGENT_H
 #define GPUSHARE_AGENT_H
+
+/*
+ * The answer to "status":
+ *
+ *   "cards":[{"card","vendor","id","uuid","holding","busy":0..1,"memory_used","memory_total",
+ *             "strangers":true},...]
+ *   "holdings":[{"holding","state","since_ms","cards":[...],"members":[CONTAINER,...],
+ *                "lend":bool,"why_not","touches"},...]
+ *   "borrowers":[CONTAINER with "ending":bool,...]
+ *   "kernel":{"loaded":bool,"version"}
+ *
+ * CONTAINER is {"id","name","role","running":bool,"cards":[...]}. What does not apply or is not
+ * known is absent. since_ms: how long it has been in that state.
+ */
 
 #define GS_AGENT_VERSION 1
 #define GS_AGENT_SOCKET "agent.sock" /* in run_dir */
@@ -21,16 +42,21 @@
 #define GS_OP_RECLAIM "reclaim"
 #define GS_OP_BORROW "borrow"
 #define GS_OP_WATCHED "watched"
+#define GS_OP_STATUS "status"
+#define GS_OP_LEND "lend"
+#define GS_OP_WITHDRAW "withdraw"
+#define GS_OP_GRANT "grant"
 
 /*
  * run_dir/lent/<card>, written by the agent before it lends a card and removed after the card is
  * back. Where no agent answers, the runtime reads it to take the card back itself:
  *
  *   {"v":1,"card":CARD,"vendor":NAME,"nodes":[{"type":"c","major":N,"minor":N},...],
- *    "select":[VALUE,...],"cgroups":["/sys/fs/cgroup/...",...]}
+ *    "select":[VALUE,...],"cgroups":["/sys/fs/cgroup/...",...],"memory_before":N}
  *
  * nodes: the card's own device nodes; select: the values that name it in a selecting environment
- * variable (UUID, index); cgroups: the borrowers', absolute, as recorded when they were created.
+ * variable (UUID, index); cgroups: the borrowers', absolute, as recorded when they were created;
+ * memory_before: bytes of the card that were used when it was lent.
  */
 #define GS_LENT_DIR "lent"
 

@@ -15,7 +15,7 @@
 #include "common/proc.h"
 #include "common/xalloc.h"
 
-#define PATIENCE_MS 10000 /* how long a step waits for what must come */
+#define PATIENCE_MS 60000 /* how long a step waits for what must come */
 
 static struct gs_klink *kmod;
 static struct gs_err err;
