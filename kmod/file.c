@@ -64,9 +64,12 @@ static void forget(struct gs_file *entry)
 	entry->watch->files--;
 	if (entry->watch->revoked)
 		WRITE_ONCE(gs_special, gs_special - GS_SPECIAL);
-	list_for_each_entry(link, &entry->watch->links, of_watch)
+	list_for_each_entry(link, &entry->watch->links, of_watch) {
 		if (!--link->holding->files)
 			gs_holding_drained(link->holding);
+		else if (!entry->watch->files)
+			gs_holding_hasten(link->holding);
+	}
 }
 
 void gs_file_closed(struct file *file)

@@ -143,8 +143,10 @@ struct gs_watch {
 	bool kill;
 	bool killed;
 	bool nested;
-	bool gone; /* killed, and nobody is left of it */
-	bool again; /* somebody was there: kill once more */
+	bool gone; /* revoked, and nobody is left of it */
+	bool look; /* the actor shall see whether it is gone, while somebody else kills it */
+	bool looked; /* the actor has seen it */
+	bool again; /* somebody was there: kill or look once more */
 	struct gs_counts __percpu *counts;
 
 	struct list_head link;

@@ -127,6 +127,7 @@ static void revoke_borrowers(struct gs_holding *holding, bool kill)
 		if (watch->revoked)
 			continue;
 		watch->revoked = true;
+		watch->look = true;
 		WRITE_ONCE(gs_special, gs_special + watch->files * GS_SPECIAL);
 		gs_watch_refresh(watch);
 		notice = gs_event_new(GS_EV_REVOKED);
@@ -135,6 +136,29 @@ static void revoke_borrowers(struct gs_holding *holding, bool kill)
 		notice->killed = watch->kill;
 	}
 	gs_act();
+}
+
+/* Is there a borrower with files that may still close them? */
+static bool may_drain(const struct gs_holding *holding)
+{
+	struct gs_link *link;
+
+	list_for_each_entry(link, &holding->links, of_holding)
+		if (link->watch->role == GS_BORROWER && link->watch->files && !link->watch->gone)
+			return true;
+	return false;
+}
+
+void gs_holding_hasten(struct gs_holding *holding)
+{
+	unsigned long until;
+
+	if (holding->state != GS_RETURNING || !holding->files || may_drain(holding))
+		return;
+	until = jiffies + msecs_to_jiffies(max(holding->settle_ms, HASTEN_MS));
+	if (time_before(until, holding->return_until))
+		holding->return_until = until;
+	schedule_tick(holding, 0);
 }
 
 static void let_go(struct gs_holding *holding)
@@ -187,6 +211,8 @@ static void change_state(struct gs_holding *holding, enum gs_state next, enum gs
 		gs_totals.returns++;
 		revoke_borrowers(holding, on == GS_ON_LOST);
 		schedule_tick(holding, 0);
+		/* Another lender's return may have ended them before. */
+		gs_holding_hasten(holding);
 		break;
 	case GS_QUARANTINE:
 		gs_totals.quarantine++;
@@ -320,34 +346,6 @@ static void holding_tick(struct work_struct *work)
 	if (state == GS_ACTIVE)
 		check_idle(holding);
 	gs_holding_put(holding);
-}
-
-/* Is there a borrower with files that may still close them? */
-static bool may_drain(const struct gs_holding *holding)
-{
-	struct gs_link *link;
-
-	list_for_each_entry(link, &holding->links, of_holding)
-		if (link->watch->role == GS_BORROWER && link->watch->files && !link->watch->gone)
-			return true;
-	return false;
-}
-
-void gs_holding_hasten(const struct gs_watch *watch)
-{
-	struct gs_holding *holding;
-	unsigned long until;
-	struct gs_link *link;
-
-	list_for_each_entry(link, &watch->links, of_watch) {
-		holding = link->holding;
-		if (holding->state != GS_RETURNING || !holding->files || may_drain(holding))
-			continue;
-		until = jiffies + msecs_to_jiffies(max(holding->settle_ms, HASTEN_MS));
-		if (time_before(until, holding->return_until))
-			holding->return_until = until;
-		schedule_tick(holding, 0);
-	}
 }
 
 void gs_holding_agent_lost(void)

@@ -103,13 +103,13 @@ struct gs_holding *gs_holding_needs(dev_t dev);
 void gs_holding_agent_lost(void);
 
 /**
- * gs_holding_hasten() - nobody is left of a borrower
+ * gs_holding_hasten() - ends a return early if nobody is left of the borrowers with open files
  *
- * Files that it has passed on to others do not close by its death: its lenders' users need not wait
- * for them until hold_max.
+ * Files that they have passed on to others do not close by their death: the user need not wait for
+ * them until hold_max.
  * Context: gs_lock held.
  */
-void gs_holding_hasten(const struct gs_watch *watch);
+void gs_holding_hasten(struct gs_holding *holding);
 
 /** gs_holding_last() - jiffies of its members' last touch; false: none. Context: gs_lock held. */
 bool gs_holding_last(const struct gs_holding *holding, unsigned long *last);

@@ -14,28 +14,6 @@
 static void act(struct work_struct *work);
 static DECLARE_DELAYED_WORK(act_work, act);
 
-/* Is the task one of the watched container's? RCU. */
-static bool in_watch(struct task_struct *task, const struct gs_watch *watch)
-{
-	const struct pid *pid = task_pid(task);
-	struct css_set *css;
-	struct cgroup *cgrp;
-
-	if (watch->by == GS_KEY_PIDNS)
-		return pid && pid->level >= watch->ns->level &&
-		       pid->numbers[watch->ns->level].ns == watch->ns;
-	css = rcu_dereference_raw(task->cgroups);
-	cgrp = css->dfl_cgrp;
-#if GS_CGROUP_V1
-	if (watch->by == GS_KEY_CGROUP_V1)
-		cgrp = rcu_dereference_raw(css->subsys[devices_cgrp_id])->cgroup;
-#endif
-	for (; cgrp; cgrp = cgroup_parent(cgrp))
-		if (cgroup_id(cgrp) == watch->key)
-			return true;
-	return false;
-}
-
 /*
  * A process that is traced may stop once more on its way out (PTRACE_EVENT_EXIT). Its SIGKILL is
  * taken by then, and later ones are dropped: two that trace one another can't be killed at all, and
@@ -73,14 +51,15 @@ static void end_exit_stop(struct task_struct *task)
  * tracer of its own can stop that one on its way out. In a cgroup a process may fork while we go
  * through the list. So we come again until nobody is left, and then look at every thread, for a
  * process may have let its first one exit.
+ * Without @kill it only looks, for somebody else kills it.
  * Returns whether somebody may be there still.
  */
-static bool kill_watch(const struct gs_watch *watch)
+static bool end_watch(const struct gs_watch *watch, bool kill)
 {
 	struct task_struct *process, *thread;
 	bool any = false;
 
-	if (watch->by == GS_KEY_PIDNS && !watch->killed) {
+	if (kill && watch->by == GS_KEY_PIDNS && !watch->killed) {
 		kill_pid(watch->init, SIGKILL, 1);
 		return true;
 	}
@@ -88,25 +67,28 @@ static bool kill_watch(const struct gs_watch *watch)
 	for_each_process_thread(process, thread) {
 		/* Whatever cgroup we were told: never the host's own first process. */
 		if (thread->exit_state || is_global_init(thread) || (thread->flags & PF_KTHREAD) ||
-		    !in_watch(thread, watch))
+		    !gs_watch_has(watch, thread))
 			continue;
+		any = true;
+		if (!kill)
+			break;
 		kill_pid(task_tgid(thread), SIGKILL, 1);
 		end_exit_stop(thread);
-		any = true;
 	}
 	rcu_read_unlock();
 	return any;
 }
 
-/* One watch that is to be killed, with a reference; NULL if there is none. */
-static struct gs_watch *next_to_kill(void)
+/* One watch that is to be killed, or looked after, with a reference; NULL if there is none. */
+static struct gs_watch *next_to_end(bool *ret_kill)
 {
 	struct gs_watch *watch;
 
 	list_for_each_entry(watch, &gs_watches, link) {
-		if (!watch->kill)
+		if (!watch->kill && !watch->look)
 			continue;
-		watch->kill = false;
+		*ret_kill = watch->kill;
+		watch->kill = watch->look = false;
 		kref_get(&watch->ref);
 		return watch;
 	}
@@ -117,30 +99,35 @@ static void kill_all(void)
 {
 	/* Who is stuck in the driver is not looked for fifty times a second for ever. */
 	static unsigned int pause_ms;
-	bool again = false, there;
+	bool again = false, kill, there;
 	struct gs_watch *watch;
+	struct gs_link *link;
 
 	spin_lock(&gs_lock);
-	while ((watch = next_to_kill())) {
+	while ((watch = next_to_end(&kill))) {
 		spin_unlock(&gs_lock);
-		there = kill_watch(watch);
+		there = end_watch(watch, kill);
 		spin_lock(&gs_lock);
-		if (!watch->killed) {
-			gs_totals.kills++;
+		if (!watch->looked || (kill && !watch->killed))
 			pause_ms = KILL_AGAIN_MS / 2;
-		}
-		watch->killed = true;
-		watch->again = there;
+		watch->looked = true;
+		if (kill && !watch->killed)
+			gs_totals.kills++;
+		watch->killed |= kill;
+		/* Who has no files is waited for by nobody. */
+		watch->again = there && (kill || watch->files);
 		if (!there) {
 			watch->gone = true;
-			gs_holding_hasten(watch);
+			list_for_each_entry(link, &watch->links, of_watch)
+				gs_holding_hasten(link->holding);
 		}
 		spin_unlock(&gs_lock);
 		gs_watch_put(watch);
 		spin_lock(&gs_lock);
 	}
 	list_for_each_entry(watch, &gs_watches, link) {
-		watch->kill |= watch->again;
+		watch->kill |= watch->again && watch->killed;
+		watch->look |= watch->again && !watch->killed;
 		again |= watch->again;
 		watch->again = false;
 	}

@@ -272,6 +272,27 @@ static int watch_update(struct gs_watch *watch, const struct gs_watch *asked,
 	return ret;
 }
 
+bool gs_watch_has(const struct gs_watch *watch, struct task_struct *task)
+{
+	const struct pid *pid = task_pid(task);
+	struct css_set *css;
+	struct cgroup *cgrp;
+
+	if (watch->by == GS_KEY_PIDNS)
+		return pid && pid->level >= watch->ns->level &&
+		       pid->numbers[watch->ns->level].ns == watch->ns;
+	css = rcu_dereference_raw(task->cgroups);
+	cgrp = css->dfl_cgrp;
+#if GS_CGROUP_V1
+	if (watch->by == GS_KEY_CGROUP_V1)
+		cgrp = rcu_dereference_raw(css->subsys[devices_cgrp_id])->cgroup;
+#endif
+	for (; cgrp; cgrp = cgroup_parent(cgrp))
+		if (cgroup_id(cgrp) == watch->key)
+			return true;
+	return false;
+}
+
 /* Is namespace @inner in @outer, or the same? */
 static bool ns_in(struct pid_namespace *inner, const struct pid_namespace *outer)
 {
@@ -287,9 +308,38 @@ static bool overlap(const struct gs_watch *a, const struct gs_watch *b)
 	       (ns_in(a->ns, b->ns) || ns_in(b->ns, a->ns));
 }
 
+static void visit_role(struct gs_watch *watch, void *arg)
+{
+	*(unsigned int *)arg |= 1u << watch->role;
+}
+
+/*
+ * Does somebody belong to the watch, and to another one whose role does not go with its own? A
+ * namespace and a cgroup can't be compared, but those who are there now can be asked. (Whoever comes
+ * later, or is moved: the borrower counts.)
+ */
+static bool is_both(const struct gs_watch *watch)
+{
+	struct task_struct *process, *thread;
+	unsigned int roles = 0;
+
+	if (watch->role == GS_EXEMPT)
+		return false;
+	/* Two namespaces are compared without asking anybody. */
+	if (watch->by == GS_KEY_PIDNS && !gs_watch_count[GS_KEY_CGROUP] &&
+	    !gs_watch_count[GS_KEY_CGROUP_V1])
+		return false;
+	rcu_read_lock();
+	for_each_process_thread(process, thread)
+		if (!thread->exit_state && gs_watch_has(watch, thread))
+			gs_walk_task(thread, visit_role, &roles);
+	rcu_read_unlock();
+	return roles & (1u << (watch->role == GS_MEMBER ? GS_BORROWER : GS_MEMBER));
+}
+
 /*
  * Does the watch lie in another, or another in it? -EEXIST where the one is a member and the other
- * a borrower: nobody is both. (A namespace and a cgroup can't be compared; the borrower counts.)
+ * a borrower: nobody is both.
  */
 static int find_nested(struct gs_watch *watch, struct netlink_ext_ack *extack)
 {
@@ -304,6 +354,10 @@ static int find_nested(struct gs_watch *watch, struct netlink_ext_ack *extack)
 			gs_refuse(extack, "a member and a borrower, one inside the other");
 			return -EEXIST;
 		}
+	}
+	if (is_both(watch)) {
+		gs_refuse(extack, "a process would be a member's and a borrower's");
+		return -EEXIST;
 	}
 	return 0;
 }

@@ -82,6 +82,9 @@ u64 gs_watch_node_sum(const struct gs_watch *watch, unsigned int index);
 /** gs_watch_last() - jiffies of the last touch; false if there was none. Context: any. */
 bool gs_watch_last(const struct gs_watch *watch, unsigned long *last);
 
+/** gs_watch_has() - is the task one of the watched container's? Context: RCU. */
+bool gs_watch_has(const struct gs_watch *watch, struct task_struct *task);
+
 /** gs_watch_exit() - forgets all. Context: process; hooks are gone, nobody calls any more. */
 void gs_watch_exit(void);
 
@@ -121,20 +124,20 @@ static __always_inline void gs_walk_cgroups(enum gs_key by, struct cgroup *cgrp,
 }
 
 /**
- * gs_walk_current() - visits every watch that covers the caller, innermost first
+ * gs_walk_task() - visits every watch that covers a task, innermost first
  * @visit: called for each
  *
- * By the caller's PID namespace and the ancestors of that: what runs in a container inside a
+ * By the task's PID namespace and the ancestors of that: what runs in a container inside a
  * container belongs to both. The initial namespace (level 0) is never watched. Then by its cgroup
  * and the ancestors of that.
  *
- * Context: the caller's own, with preemption off or gs_lock held. (css_set is read without
+ * Context: preemption off, RCU, or the task's own with gs_lock held. (css_set is read without
  * rcu_read_lock(): a region with preemption off is a reader too, but lockdep does not know that the
  * cgroup code's check would accept it, hence rcu_dereference_raw.)
  */
-static __always_inline void gs_walk_current(gs_visit visit, void *arg)
+static __always_inline void gs_walk_task(struct task_struct *task, gs_visit visit, void *arg)
 {
-	const struct pid *pid = task_pid(current);
+	const struct pid *pid = task_pid(task);
 	struct gs_watch *watch;
 	struct css_set *css;
 	unsigned int level;
@@ -152,7 +155,7 @@ static __always_inline void gs_walk_current(gs_visit visit, void *arg)
 	}
 	if (likely(!gs_watch_count[GS_KEY_CGROUP] && !gs_watch_count[GS_KEY_CGROUP_V1]))
 		return;
-	css = rcu_dereference_raw(current->cgroups);
+	css = rcu_dereference_raw(task->cgroups);
 	if (gs_watch_count[GS_KEY_CGROUP])
 		gs_walk_cgroups(GS_KEY_CGROUP, css->dfl_cgrp, visit, arg);
 #if GS_CGROUP_V1
@@ -161,6 +164,12 @@ static __always_inline void gs_walk_current(gs_visit visit, void *arg)
 				rcu_dereference_raw(css->subsys[devices_cgrp_id])->cgroup, visit,
 				arg);
 #endif
+}
+
+/** gs_walk_current() - that, for the caller. Context: its own, preemption off or gs_lock held. */
+static __always_inline void gs_walk_current(gs_visit visit, void *arg)
+{
+	gs_walk_task(current, visit, arg);
 }
 
 #endif

@@ -293,7 +293,80 @@ o close in
 o close out
 saw h drained active/drained
 
+test a file parked so, and the borrower is killed by somebody else
+holding h 0 settle=0 hold_max=60000
+member m h
+m open f 0
+lent h
+borrower b h
+outsider o
+o pair in out
+give o out b out
+b open f 0
+b push out f
+heard
+& m ping f
+m held
+wait 2500
+m held
+kill b
+gone b
+m done
+saw h returning/touch revoked:b quarantine/hold-max released:1
+gap h returning/touch quarantine/hold-max 4400 20000
+total kills 0
+o close in
+o close out
+saw h drained active/drained
+
 # ---- Memory that comes back late.
+test a file parked so: a second lender that comes back later waits no longer
+agent up
+holding h 0 hold_max=20000
+holding k 1 hold_max=20000
+member m h
+member n k
+n open g 1
+outsider o
+lent h
+lent k
+borrower b h,k kill
+b open f 0
+give b f o f
+heard
+withdraw h
+gone b
+state h quarantine
+& n ping g
+n held
+wait 4500
+n done
+o close f
+
+test a file parked so: another borrower that is killed later is waited for first
+agent up
+holding h 0 hold_max=20000
+member m h
+m open g 0
+outsider o
+lent h
+borrower b h kill
+borrower c h
+b open f 0
+c open f 0
+give b f o f
+heard
+& m ping g
+m held
+gone b
+wait 3500
+m held
+kill c
+gone c
+wait 4500
+m done
+o close f
+
 test without the agent the user goes on settle_ms after the last close, when memory is back
 holding h 0 settle=700
 member m h

@@ -412,10 +412,23 @@ here "its own call is held" begins h 1 \
 	in_cgroup $cg/s1 nsenter -t "$shared" -p fgpu ping $card
 check "it goes on after the release" taken_back h && here "... and is served" goes_on
 
-# ---- A number that is no cgroup's.
+# ---- One container by its namespace and by its cgroup: nobody is a member and a borrower.
 
+mkdir $cg/both
+container both
+echo "$both" >$cg/both/cgroup.procs
+check "a container is a member by its namespace" kt member both h "pid=$both"
 resting
 lent h
+check_fails "... it is no borrower by its cgroup" kt borrower x h "cgroup=$cg/both"
+check_fails "... nor by the one around that" kt borrower x h "cgroup=$cg"
+check "... while another cgroup is one" kt borrower x h "cgroup=$cg/s2"
+kt watch-del x both
+check "a container is a borrower by its cgroup" kt borrower both h "cgroup=$cg/both"
+check_fails "... it is no member by its namespace" kt member x h "pid=$both"
+check "... but may be called exempt by it" kt exempt x "pid=$both"
+kt watch-del x both
+is "... and h stays lent" "$(kt state h state)" lent
 check "a cgroup that is not there (yet) is a member" kt member x h id=999999999
 check "... and a borrower, killed in vain" kt borrower y h id=999999998 kill
 check "... the return goes on" kt withdraw h
@@ -424,7 +437,7 @@ is "... nobody's calls are its" "$(kt watch x touches) $(kt watch y revoked)" "0
 kt watch-del x y
 
 agent_down
-end "$main" "$dind" "$inner" "$deep" "$outer" "$nested" "$other" "$two" "$late" "$monitor" \
+end "$both" "$main" "$dind" "$inner" "$deep" "$outer" "$nested" "$other" "$two" "$late" "$monitor" \
 	"$shared" "$b"
 check "all is taken away" no_cards
 plan
