@@ -9,11 +9,12 @@
 
 #include "common/buf.h"
 
-/* A device node whose functions are hooked for a card. */
+/* A device node of a card, or one that the vendor's cards share and that is hooked. */
 struct card_node {
 	char *path; /* on the host */
 	uint32_t dev; /* as the kernel module writes it: gs_kdev() */
-	bool own; /* this card's alone; else shared by the vendor's cards (a control node) */
+	bool own; /* this card's alone; else shared: a control node, or the node of a sliced card */
+	bool hook; /* its functions are to be hooked; else it only tells whose card it is */
 	bool revocable; /* mappings of it can be taken away */
 };
 
@@ -42,5 +43,14 @@ const struct card *cards_find(const struct cards *cards, const char *name);
 
 /* The card that has this node for its own; NULL: none. */
 const struct card *cards_of_dev(const struct cards *cards, uint32_t dev);
+
+/* Do both tell the same of the same cards in the same order? */
+bool cards_equal(const struct card *a, size_t n, const struct card *b, size_t m);
+
+/* A name for the card @id of @vendor: what can't be in a file's name is '_'. The caller frees. */
+char *card_name(const char *vendor, const char *id);
+
+/* Frees what one card holds. */
+void card_free(struct card *card);
 
 #endif

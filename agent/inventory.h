@@ -24,10 +24,12 @@ struct load_process {
 /* What was read of one card at one moment. */
 struct load {
 	uint64_t at_ms; /* CLOCK_BOOTTIME; 0: never read */
-	bool known; /* busy and memory below were told; false: the source failed or gave rubbish */
-	double busy; /* 0 to 1 */
+	bool known; /* busy below was told; false: the source failed, gave rubbish or can't tell */
+	double busy; /* 0 to 1, as told: it may stay at 1 although nobody uses the card */
+	bool memory_known; /* memory_used below was told */
 	uint64_t memory_used, memory_total; /* bytes; total 0: not told */
-	bool processes_known;
+	bool processes_known; /* the list below was told, at processes_at_ms */
+	uint64_t processes_at_ms; /* the list may be older than the rest: see inventory_read() */
 	struct load_process *processes; /* who has a context, memory or an open file on it */
 	size_t n_processes;
 };
@@ -78,7 +80,17 @@ const struct load *inventory_load(const struct inventory *inventory, const char 
 /* Look for cards again, soon. */
 void inventory_refresh(struct inventory *inventory);
 
-/* Read this card's load now; `loaded` tells. */
+/*
+ * Read this card's load now, before anything that is due; `loaded` tells, also where there is no
+ * answer. For a return: only what costs little. A list of processes that comes out of all of /proc
+ * is not made anew, and is the last one's.
+ */
 void inventory_read(struct inventory *inventory, const char *card);
+
+/* The same with the list of processes, whatever it costs: before a card is lent. */
+void inventory_read_all(struct inventory *inventory, const char *card);
+
+/* How long a vendor's source may take for an answer; default 5000. Before inventory_new(). */
+extern unsigned int inventory_deadline_ms;
 
 #endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Who has a device node open: a walk over /proc/PID/fd. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "agent/probe_scan.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+
+/* A node with 10,000 containers has a tenth of that. */
+#define FILES_MAX 4000000
+
+struct scan {
+	const struct probe_card *cards;
+	size_t n;
+	scan_found found;
+	void *arg;
+	size_t files;
+};
+
+/* Gone, between the moment that we saw its name and this one. */
+static bool gone(int code)
+{
+	return code == ENOENT || code == ESRCH;
+}
+
+/* The card whose own node has that number. */
+static const struct probe_card *card_of(const struct scan *scan, dev_t rdev)
+{
+	for (size_t i = 0; i < scan->n; i++)
+		for (size_t j = 0; j < scan->cards[i].n_nodes; j++)
+			if (scan->cards[i].nodes[j].own && scan->cards[i].nodes[j].rdev == rdev)
+				return &scan->cards[i];
+	return NULL;
+}
+
+/*
+ * What the descriptor @name in @dirfd leads to. AT_STATX_DONT_SYNC: the file may be on a network
+ * file system whose server is away.
+ */
+static void look_at(struct scan *scan, pid_t pid, int procfd, int dirfd, const char *name)
+{
+	const struct probe_card *card;
+	struct statx st;
+
+	if (statx(dirfd, name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0 || !S_ISCHR(st.stx_mode))
+		return;
+	card = card_of(scan, makedev(st.stx_rdev_major, st.stx_rdev_minor));
+	if (card)
+		scan->found(card, pid, procfd, name, scan->arg);
+}
+
+static int scan_process(struct scan *scan, int proc, const char *name, struct gs_err *err)
+{
+	cleanup_close int procfd = -1;
+	cleanup_dir DIR *d = NULL;
+	pid_t pid = atoi(name);
+	struct dirent *e;
+
+	procfd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (procfd >= 0)
+		d = gs_opendirat(procfd, "fd");
+	if (!d)
+		return gone(errno) ? 0 : gs_err_errno(err, errno, "open files of process %s", name);
+	/* A kernel thread's folder is there, and empty. */
+	for (errno = 0; (e = readdir(d)); errno = 0) {
+		if (e->d_name[0] == '.')
+			continue;
+		if (++scan->files > FILES_MAX)
+			return gs_err_set(err, E2BIG, "more than %d open files", FILES_MAX);
+		look_at(scan, pid, procfd, dirfd(d), e->d_name);
+	}
+	if (errno && !gone(errno))
+		return gs_err_errno(err, errno, "open files of process %s", name);
+	return 0;
+}
+
+int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void *arg,
+	       struct gs_err *err)
+{
+	struct scan scan = { .cards = cards, .n = n, .found = found, .arg = arg };
+	cleanup_free char *path = probe_path("/proc");
+	cleanup_dir DIR *d = opendir(path);
+	struct dirent *e;
+	int r = 0;
+
+	if (!d)
+		return gs_err_errno(err, errno, "open directory %s", path);
+	while (r == 0 && (e = readdir(d))) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		/* A library of ours may have the node open, and the agent while it hooks it. */
+		if (atoi(e->d_name) != getpid() && atoi(e->d_name) != getppid())
+			r = scan_process(&scan, dirfd(d), e->d_name, err);
+	}
+	return r;
+}
+
+struct open_files {
+	const struct probe_card *cards;
+	struct probe_load *rets;
+};
+
+static void found_open(const struct probe_card *card, pid_t pid, int procfd, const char *fd,
+		       void *arg)
+{
+	struct open_files *open = arg;
+
+	(void)procfd;
+	(void)fd;
+	probe_load_process(&open->rets[card - open->cards], pid, 0);
+}
+
+int probe_scan_open(const struct probe_card *cards, size_t n, struct probe_load *rets,
+		    struct gs_err *err)
+{
+	struct open_files open = { cards, rets };
+	int r = probe_scan(cards, n, found_open, &open, err);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		rets[i].processes_known = true;
+	return r;
+}

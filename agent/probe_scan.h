@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who has a device node open: a walk over /proc/PID/fd. */
+#ifndef GPUSHARE_AGENT_PROBE_SCAN_H
+#define GPUSHARE_AGENT_PROBE_SCAN_H
+
+#include <sys/types.h>
+
+#include "agent/probe.h"
+
+/*
+ * An open file: of process @pid, descriptor @fd, which is the card's; @procfd is /proc/PID. A file
+ * that several descriptors share is told several times.
+ */
+typedef void (*scan_found)(const struct probe_card *card, pid_t pid, int procfd, const char *fd,
+			   void *arg);
+
+/*
+ * Calls @found for every open file of a node that is one of the cards' own, in all processes but
+ * ourselves and our parent. -E2BIG: there are more open files on this machine than we look at;
+ * -EACCES: a process may not be looked at. Nothing is known then.
+ */
+int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void *arg,
+	       struct gs_err *err);
+
+/* Fills the processes of @n cards with those that have one of their own nodes open. */
+int probe_scan_open(const struct probe_card *cards, size_t n, struct probe_load *rets,
+		    struct gs_err *err);
+
+#endif
