@@ -111,6 +111,15 @@ void gs_holding_agent_lost(void);
  */
 void gs_holding_hasten(struct gs_holding *holding);
 
+/** gs_holding_tick() - the work of a holding's clock: is it silent now, is its return over? */
+void gs_holding_tick(struct work_struct *work);
+
+/** gs_holding_tick_in() - lets that run after @delay jiffies, not before. Context: gs_lock held. */
+void gs_holding_tick_in(struct gs_holding *holding, unsigned long delay);
+
+/** gs_holding_refresh() - tells the callback what its members' calls are now. gs_lock held. */
+void gs_holding_refresh(struct gs_holding *holding);
+
 /** gs_holding_last() - jiffies of its members' last touch; false: none. Context: gs_lock held. */
 bool gs_holding_last(const struct gs_holding *holding, unsigned long *last);
 

@@ -15,8 +15,14 @@ int gs_netlink_init(void);
 /** gs_netlink_exit() - waits for commands that run. Context: process. */
 void gs_netlink_exit(void);
 
+/*
+ * gs_commands - what each command does (command.c). Context: process, gs_config held; the sender
+ * and the request's attributes are checked.
+ */
+extern int (*const gs_commands[GS_CMD_MAX + 1])(struct sk_buff *skb, struct genl_info *info);
+
 /**
- * gs_netlink_send() - multicast an event
+ * gs_netlink_send() - multicast an event (notice.c)
  *
  * Context: process. Return: 0, also without a listener; -ENOMEM.
  */
