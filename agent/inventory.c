@@ -226,8 +226,8 @@ static int add_vendor(struct inventory *inventory, const char *file, const char 
 	inventory->n_drivers++;
 	if (side.inventory.source == INVENTORY_NONE)
 		return 0;
-	inventory->v[inventory->n++] =
-		source_new(inventory->loop, probe, file, gs_steal(text), &side, &ops);
+	inventory->v[inventory->n++] = source_new(inventory->loop, inventory->ops.spawner, probe,
+						  file, gs_steal(text), &side, &ops);
 	inventory->open++;
 	return 0;
 }

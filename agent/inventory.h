@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "agent/card.h"
+#include "agent/spawner.h"
 #include "common/config.h"
 #include "common/err.h"
 
@@ -42,6 +43,8 @@ struct inventory_ops {
 	/* A vendor's source failed: @why is a sentence. Once for each time that it begins to. */
 	void (*failed)(const char *vendor, const char *why, void *arg);
 	void *arg;
+	/* Starts the probes; it must outlive the inventory and be attached to its loop. */
+	struct spawner *spawner;
 };
 
 /*

@@ -29,6 +29,7 @@ struct source {
 	struct vendor_side side;
 	struct source_ops ops;
 	uv_loop_t *loop;
+	struct spawner *spawner;
 	uv_timer_t deadline, pause;
 	unsigned int open; /* timers not closed yet */
 	struct probe_child *child;
@@ -322,8 +323,8 @@ static void start(struct source *source)
 	struct gs_err err = { 0 };
 
 	source->wanted = false;
-	if (probe_child_start(source->loop, source->probe, inventory_deadline_ms / 5 * 4, &ops,
-			      &source->child, &err) < 0) {
+	if (probe_child_start(source->loop, source->spawner, source->probe,
+			      inventory_deadline_ms / 5 * 4, &ops, &source->child, &err) < 0) {
 		fail(source, err.msg);
 		return;
 	}
@@ -400,12 +401,14 @@ bool source_read(struct source *source, const char *id, enum probe_when when)
 	return true;
 }
 
-struct source *source_new(uv_loop_t *loop, const char *probe, const char *file, char *text,
-			  struct vendor_side *side, const struct source_ops *ops)
+struct source *source_new(uv_loop_t *loop, struct spawner *spawner, const char *probe,
+			  const char *file, char *text, struct vendor_side *side,
+			  const struct source_ops *ops)
 {
 	struct source *source = gs_calloc(1, sizeof(*source));
 
 	source->loop = loop;
+	source->spawner = spawner;
 	source->probe = gs_strdup(probe);
 	source->file = gs_strdup(file);
 	source->text = text;

@@ -30,8 +30,9 @@ struct source_ops {
 };
 
 /* Starts nothing yet. @side and @text (the entry, for the probe) go over to it. */
-struct source *source_new(uv_loop_t *loop, const char *probe, const char *file, char *text,
-			  struct vendor_side *side, const struct source_ops *ops);
+struct source *source_new(uv_loop_t *loop, struct spawner *spawner, const char *probe,
+			  const char *file, char *text, struct vendor_side *side,
+			  const struct source_ops *ops);
 
 /* Ends the probe; `closed` is called once the loop has closed the handles. */
 void source_free(struct source *source);

@@ -9,17 +9,17 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "agent/probe.h"
+#include "agent/probe_scan.h"
 #include "common/cleanup.h"
 #include "common/xalloc.h"
 
 /* A command gets less time than the agent gives us, so that its failure has its own sentence. */
 #define COMMAND_MS_DEFAULT 4000
 
-static int write_all(const struct gs_buf *out)
+static int write_all(int fd, const struct gs_buf *out)
 {
 	for (size_t at = 0; at < out->len;) {
-		ssize_t n = write(PROBE_OUT_FD, out->data + at, out->len - at);
+		ssize_t n = write(fd, out->data + at, out->len - at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -31,7 +31,7 @@ static int write_all(const struct gs_buf *out)
 }
 
 /* Answers every whole line of @in and keeps the rest. */
-static int answer_lines(struct probe *probe, struct gs_buf *in)
+static int answer_lines(struct probe *probe, struct gs_buf *in, int out_fd)
 {
 	char *start = in->data, *end = in->data + in->len, *newline;
 
@@ -39,7 +39,7 @@ static int answer_lines(struct probe *probe, struct gs_buf *in)
 		cleanup_buf struct gs_buf out = { 0 };
 
 		probe_answer(probe, start, (size_t)(newline - start), &out);
-		if (write_all(&out) < 0)
+		if (write_all(out_fd, &out) < 0)
 			return -1;
 		start = newline + 1;
 	}
@@ -48,7 +48,7 @@ static int answer_lines(struct probe *probe, struct gs_buf *in)
 	return in->len > PROBE_LINE_MAX ? -1 : 0;
 }
 
-static int serve(struct probe *probe)
+static int serve(struct probe *probe, int out)
 {
 	cleanup_buf struct gs_buf in = { 0 };
 	char buf[4096];
@@ -61,31 +61,43 @@ static int serve(struct probe *probe)
 		if (n <= 0)
 			return n < 0;
 		gs_buf_add(&in, buf, (size_t)n);
-		if (answer_lines(probe, &in) < 0)
+		if (answer_lines(probe, &in, out) < 0)
 			return 1;
 	}
 }
 
-/* usage: gpushare-probe PARENT [COMMAND_MS]: the agent's process number, and a command's time. */
+/* Keeps stdin and stdout for ourselves: a library may print, or read. Gives stdout. */
+static int keep_stdout(void)
+{
+	int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (out < 0 || null < 0 || dup2(null, STDOUT_FILENO) < 0)
+		return -1;
+	(void)close(null);
+	return out;
+}
+
+/* usage: gpushare-probe AGENT [COMMAND_MS]: the agent's process number, and a command's time. */
 int main(int argc, char **argv)
 {
 	struct probe probe = { 0 };
 	cleanup_free char *sysfs = probe_path("/sys");
-	int r;
+	int r, out;
 
-	if (argc < 2 || fcntl(PROBE_OUT_FD, F_GETFD) < 0) {
+	if (argc < 2) {
 		(void)fputs("gpushare-probe is started by gpushared\n", stderr);
 		return 2;
 	}
-	/* The end of stdin does not end one who hangs in a driver's call. */
+	/* One that hangs in a call does not see the end of its stdin. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != atoi(argv[1]))
+	probe_agent = atoi(argv[1]);
+	out = keep_stdout();
+	if (out < 0)
 		return 1;
-	(void)fcntl(PROBE_OUT_FD, F_SETFD, FD_CLOEXEC);
-	(void)signal(SIGPIPE, SIG_DFL);
 	probe.command_ms = argc > 2 ? (unsigned int)atoi(argv[2]) : COMMAND_MS_DEFAULT;
 	gs_catalogue_sysfs = sysfs;
-	r = serve(&probe);
+	r = serve(&probe, out);
 	probe_free(&probe);
 	return r;
 }

@@ -4,7 +4,7 @@
  * Vendors' libraries, files and commands hang and die; the agent kills the probe then, and nothing
  * else is lost. It never calls back, and it ends when its standard input does.
  *
- * One JSON object a line; requests on descriptor 0, answers on descriptor 3, one for each, in order:
+ * One JSON object a line; requests on descriptor 0, answers on descriptor 1, one for each, in order:
  *
  *   {"seq":N,"op":"vendor","file":NAME,"text":ENTRY}     -> {"seq":N}
  *   {"seq":N,"op":"cards"}                               -> {"seq":N,"cards":[CARD,...]}
@@ -33,7 +33,6 @@
 #include "common/buf.h"
 #include "common/err.h"
 
-#define PROBE_OUT_FD 3
 #define PROBE_LINE_MAX (1024 * 1024) /* both ways */
 #define PROBE_CARDS_MAX 1024
 #define PROBE_PROCESSES_MAX 4096 /* of one card */

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A running gpushare-probe. */
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/probe.h"
 #include "agent/probe_child.h"
 #include "common/cleanup.h"
-#include "common/config.h"
 #include "common/xalloc.h"
 
 struct probe_child {
-	uv_process_t process;
-	uv_pipe_t in, out;
-	unsigned int open; /* handles that are not closed yet */
-	bool killed, silent;
+	struct spawner *spawner;
+	struct spawner_child *process; /* NULL: it has ended */
+	uv_pipe_t pipe; /* its stdin and stdout */
+	bool pipe_closed;
+	bool killed; /* nothing is read any more */
+	bool silent; /* nobody wants to know of it */
 	struct probe_child_ops ops;
 	struct gs_buf line;
 };
@@ -29,40 +29,48 @@ struct sending {
 	char data[];
 };
 
-static void closed(uv_handle_t *handle)
+/* Once the process has ended and the loop has closed the pipe. */
+static void free_at_last(struct probe_child *child)
 {
-	struct probe_child *child = handle->data;
-
-	if (--child->open)
+	if (child->process || !child->pipe_closed)
 		return;
 	gs_buf_free(&child->line);
 	free(child);
 }
 
-static void close_all(struct probe_child *child)
+static void pipe_closed(uv_handle_t *handle)
 {
-	uv_handle_t *handles[] = { (uv_handle_t *)&child->process, (uv_handle_t *)&child->in,
-				   (uv_handle_t *)&child->out };
+	struct probe_child *child = handle->data;
 
-	for (size_t i = 0; i < GS_ARRAY_SIZE(handles); i++)
-		if (!uv_is_closing(handles[i]))
-			uv_close(handles[i], closed);
+	child->pipe_closed = true;
+	free_at_last(child);
 }
 
-static void exited(uv_process_t *process, int64_t status, int sig)
+static void close_pipe(struct probe_child *child)
 {
-	struct probe_child *child = process->data;
+	if (!uv_is_closing((uv_handle_t *)&child->pipe))
+		uv_close((uv_handle_t *)&child->pipe, pipe_closed);
+}
+
+static void ended(int status, void *arg)
+{
+	struct probe_child *child = arg;
 	char how[80];
 
-	if (sig)
-		(void)snprintf(how, sizeof(how), "gpushare-probe died of signal %d", sig);
+	if (WIFSIGNALED(status))
+		(void)snprintf(how, sizeof(how), "gpushare-probe died of signal %d",
+			       WTERMSIG(status));
+	else if (WEXITSTATUS(status) == 127)
+		(void)snprintf(how, sizeof(how), "gpushare-probe can't be run");
 	else
 		(void)snprintf(how, sizeof(how), "gpushare-probe ended with status %d",
-			       (int)status);
+			       WEXITSTATUS(status));
+	child->process = NULL;
 	child->killed = true;
-	close_all(child);
+	close_pipe(child);
 	if (!child->silent)
 		child->ops.end(how, child->ops.arg);
+	free_at_last(child);
 }
 
 static void give_buffer(uv_handle_t *handle, size_t size, uv_buf_t *buf)
@@ -73,13 +81,7 @@ static void give_buffer(uv_handle_t *handle, size_t size, uv_buf_t *buf)
 	buf->base = gs_malloc(buf->len);
 }
 
-static void wrong(struct probe_child *child, const char *why)
-{
-	if (!child->killed)
-		child->ops.wrong(why, child->ops.arg);
-}
-
-/* The owner may kill it in the middle of its lines; the memory stays until the handles close. */
+/* The owner may kill it in the middle of its lines; the memory stays until the pipe is closed. */
 static void take_lines(struct probe_child *child, size_t from)
 {
 	struct gs_buf *line = &child->line;
@@ -97,7 +99,7 @@ static void take_lines(struct probe_child *child, size_t from)
 	memmove(line->data, start, (size_t)(end - start));
 	line->len = (size_t)(end - start);
 	if (line->len > PROBE_LINE_MAX)
-		wrong(child, "gpushare-probe prints a line without end");
+		child->ops.wrong("gpushare-probe prints a line without end", child->ops.arg);
 	else if (!line->len)
 		gs_buf_free(line);
 }
@@ -117,66 +119,49 @@ static void has_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 		return;
 	/* Without its end it would say nothing any more, and perhaps live for ever. */
 	(void)uv_read_stop(stream);
-	if (!child->killed)
-		(void)uv_process_kill(&child->process, SIGKILL);
+	if (child->process && !child->killed)
+		spawner_kill(child->spawner, child->process);
 }
 
-static void init_handle(struct probe_child *child, void *handle)
+/* The pipe is the loop's from here on, also where the rest fails. */
+static int open_pipe(uv_loop_t *loop, struct probe_child *child, int fd)
 {
-	((uv_handle_t *)handle)->data = child;
-	child->open++;
-}
-
-int probe_child_start(uv_loop_t *loop, const char *path, unsigned int command_ms,
-		      const struct probe_child_ops *ops, struct probe_child **ret,
-		      struct gs_err *err)
-{
-	struct probe_child *child = gs_calloc(1, sizeof(*child));
-	char parent[16], ms[16];
-	cleanup_free char *root = NULL;
-	char *env[4] = { (char *)"PATH=" GS_SYSTEM_PATH, (char *)"LC_ALL=C" };
-	char *args[] = { (char *)path, parent, ms, NULL };
-	uv_stdio_container_t stdio[4] = {
-		{ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE },
-		{ .flags = UV_IGNORE },
-		{ .flags = UV_IGNORE },
-		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE },
-	};
-	uv_process_options_t options = {
-		.file = path,
-		.args = args,
-		.env = env,
-		.cwd = "/",
-		.stdio = stdio,
-		.stdio_count = GS_ARRAY_SIZE(stdio),
-		.exit_cb = exited,
-		/* A session of its own: no terminal's Ctrl-C, and killed as a group. */
-		.flags = UV_PROCESS_DETACHED,
-	};
 	int r;
 
+	(void)uv_pipe_init(loop, &child->pipe, 0);
+	child->pipe.data = child;
+	r = uv_pipe_open(&child->pipe, fd);
+	if (r < 0)
+		(void)close(fd);
+	return r < 0 ? r : uv_read_start((uv_stream_t *)&child->pipe, give_buffer, has_read);
+}
+
+int probe_child_start(uv_loop_t *loop, struct spawner *spawner, const char *path,
+		      unsigned int command_ms, const struct probe_child_ops *ops,
+		      struct probe_child **ret, struct gs_err *err)
+{
+	struct probe_child *child;
+	char parent[16], ms[16];
+	const char *const args[] = { path, parent, ms, NULL };
+	int fds[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return gs_err_errno(err, errno, "socketpair");
 	(void)snprintf(parent, sizeof(parent), "%d", (int)getpid());
 	(void)snprintf(ms, sizeof(ms), "%u", command_ms);
-	if (getenv(PROBE_ROOT_ENV)) {
-		root = gs_asprintf(PROBE_ROOT_ENV "=%s", getenv(PROBE_ROOT_ENV));
-		env[2] = root;
-	}
+	child = gs_calloc(1, sizeof(*child));
+	child->spawner = spawner;
 	child->ops = *ops;
-	(void)uv_pipe_init(loop, &child->in, 0);
-	(void)uv_pipe_init(loop, &child->out, 0);
-	init_handle(child, &child->in);
-	init_handle(child, &child->out);
-	init_handle(child, &child->process);
-	stdio[0].data.stream = (uv_stream_t *)&child->in;
-	stdio[PROBE_OUT_FD].data.stream = (uv_stream_t *)&child->out;
-	r = uv_spawn(loop, &child->process, &options);
+	r = open_pipe(loop, child, fds[0]);
 	if (r < 0)
-		child->process.pid = 0; /* libuv has reaped it: the number may be another's */
+		r = gs_err_set(err, -r, "start %s: %s", path, uv_strerror(r));
 	else
-		r = uv_read_start((uv_stream_t *)&child->out, give_buffer, has_read);
+		r = spawner_run(spawner, args, fds[1], fds[1], ended, child, &child->process, err);
+	(void)close(fds[1]);
 	if (r < 0) {
-		probe_child_abandon(child);
-		return gs_err_set(err, -r, "start %s: %s", path, uv_strerror(r));
+		child->killed = true;
+		close_pipe(child);
+		return r;
 	}
 	*ret = child;
 	return 0;
@@ -195,7 +180,8 @@ void probe_child_send(struct probe_child *child, const char *line, size_t len)
 
 	memcpy(sending->data, line, len);
 	/* Where it can't be written, the end of the child tells more. */
-	if (child->killed || uv_write(&sending->req, (uv_stream_t *)&child->in, &buf, 1, written))
+	if (child->killed ||
+	    uv_write(&sending->req, (uv_stream_t *)&child->pipe, &buf, 1, written) < 0)
 		free(sending);
 }
 
@@ -204,24 +190,12 @@ void probe_child_kill(struct probe_child *child)
 	if (child->killed)
 		return;
 	child->killed = true;
-	/* The group first: what a library of it started. */
-	(void)kill(-child->process.pid, SIGKILL);
-	(void)uv_process_kill(&child->process, SIGKILL);
+	spawner_kill(child->spawner, child->process);
 }
 
 void probe_child_abandon(struct probe_child *child)
 {
-	int pid = child->process.pid;
-
 	child->silent = true;
-	if (pid > 0) {
-		probe_child_kill(child);
-		/*
-		 * The loop no longer waits for it: one that sleeps in a driver would keep us from
-		 * ending. Any other is gone in a moment.
-		 */
-		for (int i = 0; i < 20 && waitpid(pid, NULL, WNOHANG) == 0; i++)
-			(void)poll(NULL, 0, 1);
-	}
-	close_all(child);
+	probe_child_kill(child);
+	close_pipe(child);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "agent/spawner.h"
 #include "common/err.h"
 
 struct probe_child;
@@ -21,9 +22,9 @@ struct probe_child_ops {
 };
 
 /* Starts the program @path; @command_ms: how long it may let a vendor's command run. */
-int probe_child_start(uv_loop_t *loop, const char *path, unsigned int command_ms,
-		      const struct probe_child_ops *ops, struct probe_child **ret,
-		      struct gs_err *err);
+int probe_child_start(uv_loop_t *loop, struct spawner *spawner, const char *path,
+		      unsigned int command_ms, const struct probe_child_ops *ops,
+		      struct probe_child **ret, struct gs_err *err);
 
 /* Sends a line (with its newline). A child that does not read it misses its deadline. */
 void probe_child_send(struct probe_child *child, const char *line, size_t len);
@@ -31,7 +32,7 @@ void probe_child_send(struct probe_child *child, const char *line, size_t len);
 /* Kills it. `end` comes when it is gone: one that sleeps in a driver may take for ever. */
 void probe_child_kill(struct probe_child *child);
 
-/* Kills it and forgets it: nothing is called any more. */
+/* Kills it and forgets it: nothing is called any more. It is freed when it is gone. */
 void probe_child_abandon(struct probe_child *child);
 
 #endif

@@ -19,6 +19,8 @@
 /* A node with 10,000 containers has a tenth of that. */
 #define FILES_MAX 4000000
 
+pid_t probe_agent;
+
 struct scan {
 	const struct probe_card *cards;
 	size_t n;
@@ -99,7 +101,7 @@ int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void 
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		/* A library of ours may have the node open, and the agent while it hooks it. */
-		if (atoi(e->d_name) != getpid() && atoi(e->d_name) != getppid())
+		if (atoi(e->d_name) != getpid() && atoi(e->d_name) != probe_agent)
 			r = scan_process(&scan, dirfd(d), e->d_name, err);
 	}
 	return r;

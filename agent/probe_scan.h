@@ -7,6 +7,9 @@
 
 #include "agent/probe.h"
 
+/* The agent's process; 0: none. */
+extern pid_t probe_agent;
+
 /*
  * An open file: of process @pid, descriptor @fd, which is the card's; @procfd is /proc/PID. A file
  * that several descriptors share is told several times.
@@ -16,7 +19,7 @@ typedef void (*scan_found)(const struct probe_card *card, pid_t pid, int procfd,
 
 /*
  * Calls @found for every open file of a node that is one of the cards' own, in all processes but
- * ourselves and our parent. -E2BIG: there are more open files on this machine than we look at;
+ * ourselves and the agent. -E2BIG: there are more open files on this machine than we look at;
  * -EACCES: a process may not be looked at. Nothing is known then.
  */
 int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void *arg,

@@ -22,11 +22,15 @@
 struct watcher *watcher_begin(void)
 {
 	struct watcher *w = gs_calloc(1, sizeof(*w));
+	struct gs_err err = { 0 };
 
 	w->root = fakecards_begin();
 	w->probe = fakecards_program("gpushare-probe");
 	gs_config_init(&w->config);
 	assert_int_equal(uv_loop_init(&w->loop), 0);
+	if (spawner_start(&w->spawner, &err) < 0 || spawner_attach(w->spawner, &w->loop, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(watcher_children_of(getpid(), &w->spawner_pid), 1);
 	assert_int_equal(uv_timer_init(&w->loop, &w->timer), 0);
 	return w;
 }
@@ -34,11 +38,17 @@ struct watcher *watcher_begin(void)
 void watcher_end(struct watcher *w)
 {
 	inventory_free(w->inventory);
+	/* The probes are killed, and told to be gone. */
+	for (int i = 0; i < 100 && watcher_probes(w, NULL); i++)
+		watcher_idle(w, 20);
+	assert_int_equal(watcher_probes(w, NULL), 0);
+	watcher_idle(w, 20);
+	spawner_free(w->spawner);
 	uv_close((uv_handle_t *)&w->timer, NULL);
 	assert_int_equal(uv_run(&w->loop, UV_RUN_DEFAULT), 0);
 	/* Nothing is left open, and no child. */
 	assert_int_equal(uv_loop_close(&w->loop), 0);
-	assert_int_equal(watcher_children(w), 0);
+	assert_int_equal(watcher_children_of(getpid(), NULL), 0);
 	gs_config_free(&w->config);
 	fakecards_end(w->root);
 	free(w->probe);
@@ -75,7 +85,7 @@ static void failed(const char *vendor, const char *why, void *arg)
 
 void watcher_start(struct watcher *w, unsigned int period_ms)
 {
-	const struct inventory_ops ops = { changed, loaded, failed, w };
+	const struct inventory_ops ops = { changed, loaded, failed, w, w->spawner };
 	struct gs_err err = { 0 };
 
 	gs_config_free(&w->config);
@@ -147,7 +157,7 @@ unsigned int watcher_children_of(pid_t parent, pid_t *ret_pid)
 	return n;
 }
 
-unsigned int watcher_children(struct watcher *w)
+unsigned int watcher_probes(struct watcher *w, pid_t *ret_pid)
 {
-	return watcher_children_of(getpid(), NULL);
+	return watcher_children_of(w->spawner_pid, ret_pid);
 }

@@ -13,6 +13,8 @@ struct watcher {
 	char *probe; /* the program */
 	uv_loop_t loop;
 	uv_timer_t timer;
+	struct spawner *spawner;
+	pid_t spawner_pid;
 	struct gs_config config;
 	struct inventory *inventory;
 	unsigned int changed, loaded, unknown, failed; /* how often; unknown: of those loaded */
@@ -31,8 +33,10 @@ void watcher_run(struct watcher *watcher, const unsigned int *count, unsigned in
 /* Runs the loop for some time. */
 void watcher_idle(struct watcher *watcher, unsigned int ms);
 
-/* How many children this process has that are alive; *ret_pid (may be NULL): one of them. */
+/* How many children the process @parent has that are alive; *ret_pid (may be NULL): one of them. */
 unsigned int watcher_children_of(pid_t parent, pid_t *ret_pid);
-unsigned int watcher_children(struct watcher *watcher);
+
+/* The probes that run. */
+unsigned int watcher_probes(struct watcher *watcher, pid_t *ret_pid);
 
 #endif
