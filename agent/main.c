@@ -1,17 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 /* gpushared, the node agent. */
+#include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "common/config.h"
+#include "agent/agent.h"
+#include "agent/events.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/proc.h"
 #include "common/xalloc.h"
+#include "gpushare/grant.h"
 
 static int usage(FILE *f)
 {
-	(void)fputs("usage: gpushared [--config FILE]\n", f);
+	(void)fputs(
+		"usage: gpushared [--config FILE]\n"
+		"\n"
+		"The node agent: watches containers that hold cards, lends what is idle, takes it "
+		"back.\nSee gpushared(8).\n",
+		f);
 	return f == stdout ? 0 : 2;
+}
+
+static void on_lease(uv_timer_t *timer)
+{
+	lease_renew(timer->data);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	(void)number;
+	uv_stop(handle->loop);
+}
+
+static int start(struct agent *agent, struct gs_err *err)
+{
+	int r;
+
+	r = gs_proc_ns(1, "pid", &agent->host_pid_ns, err);
+	if (r < 0)
+		return r;
+	evictions_new(agent);
+	(void)uv_timer_init(agent->loop, &agent->back_timer);
+	(void)uv_timer_init(agent->loop, &agent->lease_timer);
+	agent->back_timer.data = agent->lease_timer.data = agent;
+	lent_read(agent);
+	r = server_start(agent, err);
+	if (r == 0)
+		r = events_inventory(agent, err);
+	if (r == 0)
+		r = events_kernel(agent, err);
+	if (r == 0)
+		r = reconcile_start(agent, err);
+	if (r == 0)
+		(void)uv_timer_start(&agent->lease_timer, on_lease, 0, GS_LEASE_RENEW_MS);
+	return r;
+}
+
+/* Nothing is undone: the next agent finds all as it is, and the module guards it meanwhile. */
+static void stop(struct agent *agent)
+{
+	server_stop(agent);
+	inventory_free(agent->inventory);
+	kernel_free(agent->kernel);
+}
+
+static int run(struct agent *agent, struct gs_err *err)
+{
+	uv_signal_t term, intr;
+	uv_loop_t loop;
+	int r;
+
+	(void)uv_loop_init(&loop);
+	agent->loop = &loop;
+	(void)uv_signal_init(&loop, &term);
+	(void)uv_signal_init(&loop, &intr);
+	(void)uv_signal_start(&term, on_signal, SIGTERM);
+	(void)uv_signal_start(&intr, on_signal, SIGINT);
+	r = start(agent, err);
+	if (r == 0) {
+		gs_log_fields(GS_LOG_INFO, "started", "version", GPUSHARE_VERSION, NULL);
+		(void)uv_run(&loop, UV_RUN_DEFAULT);
+		gs_log_fields(GS_LOG_INFO, "stopping", NULL);
+	}
+	stop(agent);
+	return r;
 }
 
 int main(int argc, char **argv)
@@ -21,10 +99,31 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int opt;
+	struct agent agent = { 0 };
+	struct gs_err err = { 0 };
+	int opt, r;
 
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
+	gs_config_init(&agent.config);
+	settings_init(&agent.settings);
+	opterr = 0; /* the usage line says it all */
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt != 'c')
 			return usage(opt == 'h' ? stdout : stderr);
-	return 0;
+		free(agent.config.path);
+		agent.config.path = gs_strdup(optarg);
+	}
+	if (optind != argc)
+		return usage(stderr);
+	r = gs_config_load(&agent.config, NULL, &err);
+	if (r == 0)
+		r = settings_load(&agent.settings, agent.config.path, &err);
+	if (r == 0) {
+		gs_log_open(agent.config.log_level, agent.config.log_file);
+		if (!agent.config.log_file)
+			gs_log_to_stderr(agent.config.log_level);
+		r = run(&agent, &err);
+	}
+	if (r < 0)
+		(void)fprintf(stderr, "gpushared: %s\n", err.msg);
+	return r < 0 ? 1 : 0;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -48,26 +49,69 @@ void gs_log_time(char ret[40])
 	(void)snprintf(ret + n, 40 - n, ".%09ldZ", ts.tv_nsec);
 }
 
-void gs_log(enum gs_log_level level, const char *fmt, ...)
+void gs_log_to_stderr(enum gs_log_level level)
+{
+	log_level = level;
+	log_fd = STDERR_FILENO;
+}
+
+static void begin_line(struct gs_buf *line, enum gs_log_level level, const char *msg)
 {
 	static const char *const names[] = { "error", "warning", "info", "debug" };
+	char when[40];
+
+	gs_log_time(when);
+	gs_buf_addf(line,
+		    "{\"time\":\"%s\",\"level\":\"%s\",\"program\":\"%s\",\"pid\":%d,\"msg\":",
+		    when, names[level], program_invocation_short_name, (int)getpid());
+	gs_buf_add_json(line, msg);
+}
+
+static void end_line(struct gs_buf *line)
+{
+	gs_buf_adds(line, "}\n");
+	if (write(log_fd, line->data, line->len) < 0)
+		errno = 0; /* see gs_log_open() */
+}
+
+static bool is_wanted(enum gs_log_level level)
+{
+	return log_fd >= 0 && level <= log_level;
+}
+
+void gs_log(enum gs_log_level level, const char *fmt, ...)
+{
 	cleanup_buf struct gs_buf line = { 0 };
 	int saved = errno;
-	char msg[2048], when[40];
+	char msg[2048];
 	va_list ap;
 
-	if (log_fd < 0 || level > log_level)
+	if (!is_wanted(level))
 		return;
 	va_start(ap, fmt);
 	(void)vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
-	gs_log_time(when);
-	gs_buf_addf(&line,
-		    "{\"time\":\"%s\",\"level\":\"%s\",\"program\":\"%s\",\"pid\":%d,\"msg\":",
-		    when, names[level], program_invocation_short_name, (int)getpid());
-	gs_buf_add_json(&line, msg);
-	gs_buf_adds(&line, "}\n");
-	if (write(log_fd, line.data, line.len) < 0)
-		errno = saved; /* see gs_log_open() */
+	begin_line(&line, level, msg);
+	end_line(&line);
+	errno = saved;
+}
+
+void gs_log_fields(enum gs_log_level level, const char *msg, ...)
+{
+	cleanup_buf struct gs_buf line = { 0 };
+	int saved = errno;
+	const char *key;
+	va_list ap;
+
+	if (!is_wanted(level))
+		return;
+	begin_line(&line, level, msg);
+	va_start(ap, msg);
+	while ((key = va_arg(ap, const char *)) != NULL) {
+		gs_buf_addf(&line, ",\"%s\":", key);
+		gs_buf_add_json(&line, va_arg(ap, const char *));
+	}
+	va_end(ap);
+	end_line(&line);
 	errno = saved;
 }

@@ -13,6 +13,15 @@
  */
 void gs_log_open(enum gs_log_level level, const char *file);
 
+/* The same to stderr, for a service whose stderr is kept (journald). */
+void gs_log_to_stderr(enum gs_log_level level);
+
+/*
+ * Writes a line with more members: pairs of a key and its value, all of them texts, ended by NULL
+ * in a key's place. Keys are ours; values may be anybody's.
+ */
+__attribute__((sentinel)) void gs_log_fields(enum gs_log_level level, const char *msg, ...);
+
 /* Writes {"time":RFC 3339,"level":...,"program":...,"pid":N,"msg":...}. */
 __attribute__((format(printf, 2, 3))) void gs_log(enum gs_log_level level, const char *fmt, ...);
 

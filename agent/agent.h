@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's whole state, owned by the loop's one thread. Everything in here can be lost at any
+ * moment: it is worked out again from the registry, the kernel module, the grants and the files in
+ * lent/ (reconcile.c), which is what happens after a kill -9.
+ */
+#ifndef GPUSHARE_AGENT_AGENT_H
+#define GPUSHARE_AGENT_AGENT_H
+
+#include <uv.h>
+
+#include "agent/container.h"
+#include "agent/inventory.h"
+#include "agent/kernel.h"
+#include "agent/kube.h"
+#include "agent/plan.h"
+#include "agent/settings.h"
+#include "common/config.h"
+
+struct evictions;
+struct metrics;
+struct server;
+
+/* What the agent remembers of a holding beside what the plan and the module have of it. */
+struct hold {
+	gs_kname name;
+	unsigned int state; /* enum gs_state */
+	uint64_t seq; /* what LEND or RELEASE asks for */
+	uint64_t since_ms; /* CLOCK_BOOTTIME of the last change of state */
+	bool drained; /* RETURNING: no borrower has a file open */
+	uint64_t drained_ms; /* since when */
+	uint64_t starting_until_ms; /* a holder is about to start: not lent before */
+	bool refused; /* its lending was refused by somebody, and that was told */
+	char why_not[160]; /* why it is not lent, for people; "": it may be */
+};
+
+/* What the agent remembers of a card. */
+struct seen_card {
+	char *name;
+	uint64_t quiet_since_ms; /* CLOCK_BOOTTIME since when every reading was quiet; 0: it is not */
+	uint64_t memory_before; /* used when it was lent */
+	bool lent; /* there is a file in lent/ for it */
+};
+
+struct agent {
+	uv_loop_t *loop;
+	struct gs_config config;
+	struct settings settings;
+	uint64_t host_pid_ns;
+
+	struct inventory *inventory;
+	struct kernel *kernel;
+	struct kube *kube; /* NULL: no Kubernetes */
+	struct metrics *metrics;
+	struct server *server;
+	struct evictions *evictions;
+
+	/* Made anew by each reconcile(). */
+	struct containers containers;
+	struct plan plan;
+	struct gs_kstate state;
+
+	struct hold *holds;
+	size_t n_holds;
+	struct seen_card *cards;
+	size_t n_cards;
+
+	uv_timer_t reconcile_timer, back_timer, lease_timer;
+	uv_fs_event_t registry[2]; /* containers/ and deleted/ */
+	uint64_t registry_read_ms;
+};
+
+/* The record of the holding of that name; NULL: none. */
+struct hold *agent_hold(struct agent *agent, const char *name);
+
+/* The record of the card of that name, made where there was none. */
+struct seen_card *agent_card(struct agent *agent, const char *name);
+
+/* ---- reconcile.c */
+
+/* Starts and stops what makes it happen by itself: changes of the registry, and time. */
+int reconcile_start(struct agent *agent, struct gs_err *err);
+
+/* Reads everything, plans, tells the module, and looks after who may not run. */
+void reconcile(struct agent *agent);
+
+/* The same, soon: several reasons in one moment are one. */
+void reconcile_soon(struct agent *agent, unsigned int ms);
+
+/* ---- lend.c */
+
+/* Looks at every holding that is idle, and lends what may be lent. */
+void lend_consider(struct agent *agent);
+
+/* A reading of a card came: keeps count of how long it has been quiet. */
+void lend_loaded(struct agent *agent, const struct card *card, const struct load *load);
+
+/*
+ * Lends this holding now, whatever its load and its pod say (the operator's word), if it is idle.
+ * -EAGAIN: it is not, or was touched meanwhile.
+ */
+int lend_now(struct agent *agent, struct hold *hold, struct gs_err *err);
+
+/* ---- back.c */
+
+/* The holding is RETURNING: makes its borrowers go, and lets the held callers go on when they have. */
+void back_begin(struct agent *agent, struct hold *hold);
+
+/* Goes on with every return that is not over; called often while there is one. */
+void back_step(struct agent *agent);
+
+/* The holding is back, or was never away: forgets that its cards are lent. */
+void back_end(struct agent *agent, struct hold *hold);
+
+/* Takes it back from its borrowers without a touch. Success where it is not lent at all. */
+int back_withdraw(struct agent *agent, struct hold *hold, struct gs_err *err);
+
+/* ---- evict.c */
+
+/* Ends a borrower and all that belongs to it. Once begun it goes on until nothing of it is left. */
+void evict(struct agent *agent, const struct container *borrower, const char *why);
+
+/* Is that container being ended? */
+bool evicting(const struct agent *agent, const char *id);
+
+void evictions_new(struct agent *agent);
+void evictions_free(struct agent *agent);
+
+/* ---- lease.c */
+
+/* Renews the leases of grants whose cards are lent, and lets the others run out. */
+void lease_renew(struct agent *agent);
+
+/* Revokes every spot grant of one of the cards. */
+void lease_revoke(struct agent *agent, const struct gs_strv *cards);
+
+/* ---- lent.c: the files in lent/ (include/gpushare/agent.h) */
+
+/* Writes the card's file anew, with the cgroups of those who borrow it now. */
+int lent_write(struct agent *agent, const struct card *card, struct gs_err *err);
+void lent_remove(struct agent *agent, const char *card);
+
+/* What the files say of cards that were lent before this agent started. */
+void lent_read(struct agent *agent);
+
+/* ---- server.c, ops.c */
+
+/* Opens the socket. -EADDRINUSE: another agent answers there. */
+int server_start(struct agent *agent, struct gs_err *err);
+void server_stop(struct agent *agent);
+
+/* A holding changed its state: whoever waits for that gets an answer. */
+void server_changed(struct agent *agent);
+
+#endif

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The difference between a plan and the kernel module's state, told to the module. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/apply.h"
+#include "common/cleanup.h"
+#include "common/glob.h"
+#include "common/xalloc.h"
+
+struct job {
+	struct gs_klink *link;
+	const struct inventory *inventory;
+	const struct settings *settings;
+	const struct plan *plan;
+	const struct gs_kstate *state;
+	const struct apply_ops *ops;
+	bool told;
+};
+
+static int report(struct job *job, int r, const struct gs_err *err, const char *what,
+		  const char *name)
+{
+	cleanup_free char *text = NULL;
+
+	job->told = true;
+	if (r == 0)
+		return 0;
+	text = gs_asprintf("%s %s", what, name);
+	job->ops->refused(text, err, job->ops->arg);
+	return r;
+}
+
+/* ---- Hooks. */
+
+/* The calls on this node that are nobody's touch, as the module compares them: type and number. */
+static size_t passive_calls(const struct vendor_driver *driver, const char *path,
+			    uint32_t ret[GS_PASSIVE_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < driver->n_passive && n < GS_PASSIVE_MAX; i++)
+		if (gs_glob_match(driver->passive[i].node, path))
+			ret[n++] = (uint32_t)driver->passive[i].magic << 8 | driver->passive[i].nr;
+	return n;
+}
+
+static int hook_node(struct job *job, const struct card *card, const struct card_node *node,
+		     struct gs_err *err)
+{
+	const struct vendor_driver *driver = inventory_driver(job->inventory, card->vendor);
+	uint32_t passive[GS_PASSIVE_MAX];
+	cleanup_close int fd = -1;
+	struct stat st;
+
+	if (!driver)
+		return gs_err_set(err, ENOTSUP, "its driver is not watched");
+	fd = open(node->path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return gs_err_errno(err, errno, "open %s", node->path);
+	if (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || gs_kdev_of(st.st_rdev) != node->dev)
+		return gs_err_set(err, ESTALE, "%s is another device now", node->path);
+	return gs_klink_hook_add(job->link, fd, card->vendor, passive,
+				 passive_calls(driver, node->path, passive), NULL, err);
+}
+
+/* Is the node hooked, or was it tried in this very round? */
+static bool is_hooked(const struct job *job, uint32_t dev, const uint32_t *tried, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (tried[i] == dev)
+			return true;
+	return gs_kstate_node(job->state, dev) != NULL;
+}
+
+static void add_hooks(struct job *job)
+{
+	const struct cards *cards = inventory_cards(job->inventory);
+	cleanup_free uint32_t *tried = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < cards->n; i++) {
+		const struct card *card = &cards->v[i];
+
+		for (size_t j = 0; j < card->n_nodes; j++) {
+			const struct card_node *node = &card->nodes[j];
+			struct gs_err err = { 0 };
+
+			if (!node->hook || is_hooked(job, node->dev, tried, n))
+				continue;
+			tried = gs_grow(tried, n, sizeof(*tried));
+			tried[n++] = node->dev;
+			(void)report(job, hook_node(job, card, node, &err), &err, "hook",
+				     node->path);
+		}
+	}
+}
+
+/* ---- Holdings. */
+
+static void set_holdings(struct job *job)
+{
+	for (size_t i = 0; i < job->plan->n_holdings; i++) {
+		const struct plan_holding *h = &job->plan->holdings[i];
+		const struct gs_kholding *k = gs_kstate_holding(job->state, h->name);
+		struct gs_kholding_set set = {
+			.name = h->name,
+			.devs = k ? NULL : h->devs,
+			.n_devs = k ? 0 : h->n_devs,
+			.lend_after_ms = h->lend_after_ms,
+			.hold_max_ms = job->settings->hold_max_ms,
+			.settle_ms = h->settle_ms,
+		};
+		struct gs_err err = { 0 };
+
+		if (!h->n_devs ||
+		    (k && k->lend_after_ms == h->lend_after_ms &&
+		     k->hold_max_ms == job->settings->hold_max_ms && k->settle_ms == h->settle_ms))
+			continue;
+		(void)report(job, gs_klink_holding_set(job->link, &set, &err), &err, "holding",
+			     h->name);
+	}
+}
+
+/* ---- Watches. */
+
+/* The holdings that the watch has to name as the module takes them; the caller frees. */
+static const char **names_of(const struct plan_watch *w)
+{
+	const char **v = gs_calloc(w->holdings.n + 1, sizeof(*v));
+
+	for (size_t i = 0; i < w->holdings.n; i++)
+		v[i] = w->holdings.v[i];
+	return v;
+}
+
+static int set_watch(struct job *job, const struct plan_watch *w, struct gs_err *err)
+{
+	cleanup_free const char **names = names_of(w);
+	struct gs_kwatch_set set = {
+		.name = w->name,
+		.role = w->role,
+		.holdings = names,
+		.n_holdings = w->holdings.n,
+		.kill_on_return = w->role == GS_BORROWER && job->settings->kernel_kill,
+	};
+	const struct gs_hook_record *hook = &w->container->hook;
+	int r;
+
+	if (!w->by_cgroup)
+		set.who = (struct gs_kwho){ .pid = hook->pid, .start_time = hook->start_ticks };
+	else if (!w->container->cgroup)
+		return gs_err_set(err, ENOENT, "its cgroup is gone");
+	else if ((r = gs_kwho_cgroup(w->container->cgroup, &set.who, err)) < 0)
+		return r;
+	return gs_klink_watch_set(job->link, &set, err);
+}
+
+/* Does the module's watch name just what the plan's does? A member may name less, and join. */
+static bool fits(const struct plan_watch *w, const struct gs_kwatch *k, bool *ret_joins)
+{
+	*ret_joins = false;
+	if (k->role != w->role)
+		return false;
+	for (size_t i = 0; i < k->holdings.n; i++)
+		if (!gs_strv_has(&w->holdings, k->holdings.v[i]))
+			return false;
+	*ret_joins = k->holdings.n < w->holdings.n;
+	return true;
+}
+
+/* Why may this borrower not run, as far as its watch tells? NULL: it may. */
+static const char *wrong_with(const struct gs_kwatch *k)
+{
+	return k->revoked ? "a lender is back" : NULL;
+}
+
+static void set_watches(struct job *job, bool borrowers)
+{
+	for (size_t i = 0; i < job->plan->n_watches; i++) {
+		const struct plan_watch *w = &job->plan->watches[i];
+		const struct gs_kwatch *k = gs_kstate_watch(job->state, w->name);
+		struct gs_err err = { 0 };
+		bool joins = true;
+		int r;
+
+		if ((w->role == GS_BORROWER) != borrowers)
+			continue;
+		if (k && !fits(w, k, &joins) && w->role != GS_BORROWER) {
+			(void)gs_klink_watch_del(job->link, w->name, &err);
+			joins = true;
+		}
+		if (k && w->role == GS_BORROWER) {
+			if (wrong_with(k))
+				job->ops->unlawful(w->container, wrong_with(k), job->ops->arg);
+			continue;
+		}
+		if (!joins)
+			continue;
+		r = report(job, set_watch(job, w, &err), &err, "watch", w->name);
+		if (r < 0 && w->role == GS_BORROWER)
+			job->ops->unlawful(w->container, err.msg, job->ops->arg);
+	}
+}
+
+/* ---- What nobody needs. */
+
+static bool planned_watch(const struct plan *plan, const char *name)
+{
+	for (size_t i = 0; i < plan->n_watches; i++)
+		if (strcmp(plan->watches[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* A borrower's files are still counted for a moment when its container is gone: -EBUSY. */
+static void remove_watches(struct job *job)
+{
+	for (size_t i = 0; i < job->state->n_watches; i++) {
+		const struct gs_kwatch *k = &job->state->watches[i];
+		struct gs_err err = { 0 };
+		int r;
+
+		if (planned_watch(job->plan, k->name))
+			continue;
+		r = gs_klink_watch_del(job->link, k->name, &err);
+		if (r != -EBUSY)
+			(void)report(job, r, &err, "remove watch", k->name);
+	}
+}
+
+static void remove_holdings(struct job *job)
+{
+	for (size_t i = 0; i < job->state->n_holdings; i++) {
+		const struct gs_kholding *k = &job->state->holdings[i];
+		struct gs_err err = { 0 };
+		int r = 0;
+
+		if (plan_holding(job->plan, k->name))
+			continue;
+		switch (k->state) {
+		case GS_LENDING:
+		case GS_LENT:
+			r = gs_klink_withdraw(job->link, k->name, &err);
+			break;
+		case GS_RETURNING:
+		case GS_QUARANTINE:
+			continue;
+		default:
+			r = gs_klink_holding_del(job->link, k->name, &err);
+		}
+		if (r != -EBUSY)
+			(void)report(job, r, &err, "remove holding", k->name);
+	}
+}
+
+bool apply_plan(struct gs_klink *link, const struct inventory *inventory,
+		const struct settings *settings, const struct plan *plan,
+		const struct gs_kstate *state, const struct apply_ops *ops)
+{
+	struct job job = {
+		.link = link,
+		.inventory = inventory,
+		.settings = settings,
+		.plan = plan,
+		.state = state,
+		.ops = ops,
+	};
+
+	add_hooks(&job);
+	set_holdings(&job);
+	set_watches(&job, false);
+	set_watches(&job, true);
+	remove_watches(&job);
+	remove_holdings(&job);
+	return job.told;
+}

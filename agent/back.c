@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The way back: the kernel module holds who came back; here the borrowers are ended, and when the
+ * last of their files is closed and the cards' memory is free again, the held calls may go on. The
+ * module itself sees to it that this takes no longer than hold_max.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/proc.h"
+
+/* Between two looks while a return is on; what is waited for mostly wakes us itself. */
+#define STEP_MS 10
+/*
+ * A driver may keep a little of what it allocated for the first process. So much of a card's
+ * memory, in percent, is forgiven when settle_ms is over.
+ */
+#define FORGIVEN_PERCENT 2
+/* Where a card's memory can't be read: so long after the last close, or settle_ms. */
+#define UNKNOWN_SETTLE_MS 500
+
+static const struct card *card_at(const struct agent *agent, const struct gs_kholding *k, size_t i)
+{
+	return cards_of_dev(inventory_cards(agent->inventory), k->devs.v[i]);
+}
+
+/* ---- Is the memory back? */
+
+static bool memory_is_back(struct agent *agent, const struct hold *hold, const struct card *card,
+			   unsigned int settle_ms)
+{
+	const struct load *load = inventory_load(agent->inventory, card->name);
+	const struct seen_card *seen = agent_card(agent, card->name);
+	uint64_t gone_ms = gs_boottime_ms() - hold->drained_ms;
+	uint64_t forgiven = 0;
+
+	if (!load || !load->known || load->at_ms <= hold->drained_ms)
+		return gone_ms >= settle_ms && gone_ms >= UNKNOWN_SETTLE_MS;
+	if (gone_ms >= settle_ms)
+		forgiven = load->memory_total / 100 * FORGIVEN_PERCENT;
+	return load->memory_used <= seen->memory_before + forgiven;
+}
+
+static bool all_memory_is_back(struct agent *agent, const struct hold *hold)
+{
+	const struct gs_kholding *k = gs_kstate_holding(&agent->state, hold->name);
+	bool all = true;
+
+	for (size_t i = 0; k && i < k->devs.n; i++) {
+		const struct card *card = card_at(agent, k, i);
+
+		if (!card || memory_is_back(agent, hold, card, k->settle_ms))
+			continue;
+		inventory_read(agent->inventory, card->name);
+		all = false;
+	}
+	return all;
+}
+
+/* ---- Release. */
+
+static void release(struct agent *agent, struct hold *hold)
+{
+	struct gs_klink *link = kernel_link(agent->kernel);
+	struct gs_err err = { 0 };
+	char ms[24];
+	int r;
+
+	if (!link)
+		return;
+	r = gs_klink_release(link, hold->name, hold->seq, &err);
+	if (r == -EBUSY) { /* one was opened before the watch was revoked, and is open still */
+		hold->drained = false;
+		return;
+	}
+	(void)snprintf(ms, sizeof(ms), "%llu",
+		       (unsigned long long)(gs_boottime_ms() - hold->since_ms));
+	if (r < 0)
+		gs_log_fields(GS_LOG_WARN, "not released", "holding", hold->name, "why", err.msg,
+			      NULL);
+	else
+		gs_log_fields(GS_LOG_INFO, "released", "holding", hold->name, "after_ms", ms, NULL);
+	if (r < 0)
+		reconcile_soon(agent, 0);
+	else
+		hold->state = GS_ACTIVE;
+	if (r == 0)
+		back_end(agent, hold);
+}
+
+static bool any_on(const struct agent *agent)
+{
+	for (size_t i = 0; i < agent->n_holds; i++)
+		if (agent->holds[i].state == GS_RETURNING)
+			return true;
+	return false;
+}
+
+static void on_step(uv_timer_t *timer)
+{
+	back_step(timer->data);
+}
+
+void back_step(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->n_holds; i++) {
+		struct hold *hold = &agent->holds[i];
+
+		if (hold->state == GS_RETURNING && hold->drained && all_memory_is_back(agent, hold))
+			release(agent, hold);
+	}
+	if (!any_on(agent))
+		(void)uv_timer_stop(&agent->back_timer);
+	else if (!uv_is_active((uv_handle_t *)&agent->back_timer))
+		(void)uv_timer_start(&agent->back_timer, on_step, STEP_MS, STEP_MS);
+}
+
+/* ---- Begin and end. */
+
+static const struct container *container_of_watch(const struct agent *agent, const char *name)
+{
+	for (size_t i = 0; i < agent->containers.n; i++) {
+		gs_kname own;
+
+		plan_watch_name(agent->containers.v[i].rec.id, own);
+		if (strcmp(own, name) == 0)
+			return &agent->containers.v[i];
+	}
+	return NULL;
+}
+
+void back_begin(struct agent *agent, struct hold *hold)
+{
+	const struct gs_kholding *k = gs_kstate_holding(&agent->state, hold->name);
+	cleanup_strv struct gs_strv cards = { 0 };
+
+	for (size_t i = 0; i < agent->state.n_watches; i++) {
+		const struct gs_kwatch *w = &agent->state.watches[i];
+		const struct container *c;
+
+		if (w->role != GS_BORROWER || !gs_strv_has(&w->holdings, hold->name))
+			continue;
+		c = container_of_watch(agent, w->name);
+		if (c)
+			evict(agent, c, "the holder of its card is back");
+	}
+	for (size_t i = 0; k && i < k->devs.n; i++)
+		if (card_at(agent, k, i))
+			gs_strv_add(&cards, card_at(agent, k, i)->name);
+	lease_revoke(agent, &cards);
+	back_step(agent);
+}
+
+void back_end(struct agent *agent, struct hold *hold)
+{
+	const struct gs_kholding *k = gs_kstate_holding(&agent->state, hold->name);
+
+	hold->drained = false;
+	for (size_t i = 0; k && i < k->devs.n; i++) {
+		const struct card *card = card_at(agent, k, i);
+
+		if (card && agent_card(agent, card->name)->lent) {
+			lent_remove(agent, card->name);
+			agent_card(agent, card->name)->lent = false;
+		}
+	}
+	server_changed(agent);
+}
+
+int back_withdraw(struct agent *agent, struct hold *hold, struct gs_err *err)
+{
+	struct gs_klink *link = kernel_link(agent->kernel);
+
+	if (!link)
+		return gs_err_set(err, ENODEV, "the kernel module is not loaded");
+	if (hold->state != GS_LENT && hold->state != GS_LENDING)
+		return 0;
+	return gs_klink_withdraw(link, hold->name, err);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reading the registry, and completing what the runtime could not know. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/container.h"
+#include "common/cgroup.h"
+#include "common/cleanup.h"
+#include "common/glob.h"
+#include "common/proc.h"
+#include "common/xalloc.h"
+
+static void container_free(struct container *c)
+{
+	gs_record_free(&c->rec);
+	gs_hook_record_free(&c->hook);
+	free(c->cgroup);
+	gs_strv_free(&c->cards);
+}
+
+void containers_free(struct containers *containers)
+{
+	for (size_t i = 0; i < containers->n; i++)
+		container_free(&containers->v[i]);
+	free(containers->v);
+	*containers = (struct containers){ 0 };
+}
+
+const struct container *containers_find(const struct containers *containers, const char *id)
+{
+	for (size_t i = 0; i < containers->n; i++)
+		if (strcmp(containers->v[i].rec.id, id) == 0)
+			return &containers->v[i];
+	return NULL;
+}
+
+char *container_label(const struct gs_record *rec)
+{
+	return gs_identity_is_set(&rec->identity) ? gs_identity_text(&rec->identity) :
+						    gs_strdup(rec->id);
+}
+
+/*
+ * A holder has no hook: its record is completed here, as early as its process can be seen, because
+ * its cgroup counts as it was made (docker-in-docker moves itself later).
+ */
+static void complete(const char *run_dir, struct container *c, pid_t pid)
+{
+	struct gs_hook_record hook = { .pid = pid };
+
+	if (gs_proc_start(pid, &hook.start_ticks, NULL) == 0 &&
+	    gs_proc_ns(pid, "pid", &hook.pid_ns, NULL) == 0 &&
+	    gs_proc_cgroup(pid, &hook.cgroup, NULL) == 0 &&
+	    gs_registry_write_hook(run_dir, c->rec.id, &hook, NULL) == 0)
+		c->hook = hook;
+	else
+		gs_hook_record_free(&hook);
+}
+
+static bool is_exempt(const struct container *c, const struct settings *settings)
+{
+	cleanup_free char *label = container_label(&c->rec);
+
+	for (size_t i = 0; i < settings->exempt.n; i++)
+		if (gs_glob_match(settings->exempt.v[i], label))
+			return true;
+	return false;
+}
+
+static int read_one(const char *run_dir, const char *id, const struct cards *cards,
+		    const struct gs_catalogue *cat, const struct settings *settings,
+		    struct container *c, struct gs_err *err)
+{
+	pid_t pid = 0;
+	int r = gs_registry_read(run_dir, id, &c->rec, err);
+
+	if (r < 0)
+		return r;
+	c->deleted = gs_registry_marked(run_dir, id);
+	c->alive = gs_registry_alive(run_dir, &c->rec, &pid, NULL) == 0;
+	if (gs_registry_read_hook(run_dir, id, &c->hook, NULL) < 0 && c->alive)
+		complete(run_dir, c, pid);
+	if (c->hook.pid)
+		c->cgroup = gs_cgroup_folder(GS_CGROUP_ROOT, c->hook.cgroup);
+	container_cards(&c->rec, cards, cat, &c->cards);
+	c->exempt = is_exempt(c, settings);
+	return 0;
+}
+
+/*
+ * A target whose slice does not tell (it is privileged and not fenced: every card is in it) uses
+ * what its sources use. Sources come first in a pod, but a target may be another's source.
+ */
+static void inherit_cards(struct containers *containers)
+{
+	for (size_t i = 0; i < containers->n; i++) {
+		struct container *c = &containers->v[i];
+
+		if (c->cards.n || c->rec.role == GS_ROLE_HOLDER)
+			continue;
+		for (size_t j = 0; j < c->rec.sources.n; j++) {
+			const struct container *from =
+				containers_find(containers, c->rec.sources.v[j]);
+
+			for (size_t k = 0; from && k < from->cards.n; k++)
+				if (!gs_strv_has(&c->cards, from->cards.v[k]))
+					gs_strv_add(&c->cards, from->cards.v[k]);
+		}
+		gs_strv_sort(&c->cards);
+	}
+}
+
+int containers_read(const char *run_dir, const struct cards *cards, const struct gs_catalogue *cat,
+		    const struct settings *settings, struct containers *ret,
+		    void (*broken)(const char *id, const char *why), struct gs_err *err)
+{
+	cleanup_strv struct gs_strv ids = { 0 };
+	int r;
+
+	*ret = (struct containers){ 0 };
+	/* what is deleted and gone disappears first; what is deleted and lives is still there */
+	gs_registry_sweep(run_dir, UINT_MAX);
+	r = gs_registry_ids(run_dir, &ids, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ids.n; i++) {
+		struct container c = { 0 };
+		struct gs_err why = { 0 };
+
+		if (read_one(run_dir, ids.v[i], cards, cat, settings, &c, &why) < 0) {
+			/* removed a moment ago, or damaged */
+			if (why.code != ENOENT && broken)
+				broken(ids.v[i], why.msg);
+			container_free(&c);
+			continue;
+		}
+		if (!c.hook.pid && !c.deleted)
+			ret->incomplete = true;
+		ret->v = gs_grow(ret->v, ret->n, sizeof(*ret->v));
+		ret->v[ret->n++] = c;
+	}
+	inherit_cards(ret);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The node's containers as the registry has them, with what can be seen of each. */
+#ifndef GPUSHARE_AGENT_CONTAINER_H
+#define GPUSHARE_AGENT_CONTAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/card.h"
+#include "agent/settings.h"
+#include "common/catalogue.h"
+#include "common/registry.h"
+
+struct container {
+	struct gs_record rec;
+	struct gs_hook_record hook; /* pid 0: not seen yet */
+	bool deleted; /* `delete` was called */
+	bool alive; /* that process runs */
+	char *cgroup; /* absolute folder; NULL: not seen yet, or gone */
+	struct gs_strv cards; /* names, sorted */
+	bool exempt; /* the operator says that its use of a card is nobody's */
+};
+
+struct containers {
+	struct container *v;
+	size_t n;
+	bool incomplete; /* a container was made whose process is not to be seen yet */
+};
+
+/* Frees what it holds; it is {0} then. */
+void containers_free(struct containers *containers);
+#define cleanup_containers __attribute__((cleanup(containers_free)))
+
+/*
+ * Reads the whole registry below @run_dir. A holder's hook record is completed from its pid file.
+ * What is marked deleted and gone is removed from the registry. Records that can't be read are
+ * passed over, and told to @broken (may be NULL).
+ */
+int containers_read(const char *run_dir, const struct cards *cards, const struct gs_catalogue *cat,
+		    const struct settings *settings, struct containers *ret,
+		    void (*broken)(const char *id, const char *why), struct gs_err *err);
+
+/* The container of that id; NULL: none. */
+const struct container *containers_find(const struct containers *containers, const char *id);
+
+/*
+ * Which of @cards does the vendor slice @rec->spec use? By the number of a card's own node, or by
+ * the value of a selector that its next runtime acts on. A slice that lists every card because its
+ * container is privileged uses none of them, unless it received them.
+ */
+void container_cards(const struct gs_record *rec, const struct cards *cards,
+		     const struct gs_catalogue *cat, struct gs_strv *ret);
+
+/* How a person calls it: <namespace>/<pod>/<container>, or its id. The caller frees. */
+char *container_label(const struct gs_record *rec);
+
+#endif

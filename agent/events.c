@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Events of the kernel module and of the inventories. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/events.h"
+#include "agent/strangers.h"
+#include "common/kname.h"
+#include "common/log.h"
+#include "common/proc.h"
+
+/* ---- The kernel module. */
+
+static void read_memory(struct agent *agent, const struct hold *hold)
+{
+	const struct gs_kholding *k = gs_kstate_holding(&agent->state, hold->name);
+
+	for (size_t i = 0; k && i < k->devs.n; i++) {
+		const struct card *card =
+			cards_of_dev(inventory_cards(agent->inventory), k->devs.v[i]);
+
+		if (card)
+			inventory_read(agent->inventory, card->name);
+	}
+}
+
+static void log_state(const struct gs_kevent *event)
+{
+	char pid[16];
+
+	(void)snprintf(pid, sizeof(pid), "%u", event->pid);
+	gs_log_fields(event->state == GS_QUARANTINE ? GS_LOG_ERROR : GS_LOG_INFO, "state",
+		      "holding", event->name, "from", gs_kname_state(event->from), "to",
+		      gs_kname_state(event->state), "cause", gs_kname_cause(event->cause),
+		      event->pid ? "pid" : NULL, pid, "watch", event->watch, NULL);
+}
+
+static void on_state(struct agent *agent, const struct gs_kevent *event)
+{
+	struct hold *hold = agent_hold(agent, event->name);
+
+	if (!hold) { /* a holding that is younger than our picture */
+		log_state(event);
+		reconcile_soon(agent, 0);
+		return;
+	}
+	hold->state = event->state;
+	hold->since_ms = event->time_ns / 1000000;
+	switch (event->state) {
+	case GS_RETURNING:
+		hold->seq = event->event_seq;
+		hold->drained = false;
+		back_begin(agent, hold);
+		/* who has no file open now is drained, and there is no event for that */
+		reconcile_soon(agent, 0);
+		break;
+	case GS_IDLE:
+		hold->seq = event->event_seq;
+		lend_consider(agent);
+		break;
+	case GS_UNKNOWN:
+		inventory_refresh(agent->inventory);
+		reconcile_soon(agent, 0);
+		back_end(agent, hold);
+		break;
+	case GS_ACTIVE:
+		back_end(agent, hold);
+		break;
+	default:
+		break;
+	}
+	/* a line of the log is written when what it tells of has been seen to */
+	log_state(event);
+	server_changed(agent);
+}
+
+static void on_drained(struct agent *agent, const struct gs_kevent *event)
+{
+	struct hold *hold = agent_hold(agent, event->name);
+
+	if (!hold || hold->state != GS_RETURNING)
+		return;
+	hold->drained = true;
+	hold->drained_ms = gs_boottime_ms();
+	read_memory(agent, hold);
+	back_step(agent);
+}
+
+static void on_event(const struct gs_kevent *event, void *arg)
+{
+	struct agent *agent = arg;
+	/* what the last dump tells already, and perhaps what came after it */
+	bool old = event->event_seq <= agent->state.status.event_seq;
+	char held[16], ms[16];
+
+	switch (event->event) {
+	case GS_EV_STATE:
+		if (old)
+			log_state(event);
+		else
+			on_state(agent, event);
+		break;
+	case GS_EV_DRAINED:
+		if (!old)
+			on_drained(agent, event);
+		break;
+	case GS_EV_RELEASED:
+		(void)snprintf(held, sizeof(held), "%u", event->held);
+		(void)snprintf(ms, sizeof(ms), "%u", event->held_ms);
+		gs_log_fields(GS_LOG_INFO, "callers go on", "holding", event->name, "callers", held,
+			      "held_ms", ms, NULL);
+		break;
+	case GS_EV_UNHOOKED:
+		inventory_refresh(agent->inventory);
+		reconcile_soon(agent, 0);
+		break;
+	case GS_EV_STOLEN:
+		gs_log_fields(GS_LOG_ERROR, "a borrower's file was used by a process outside of it",
+			      "watch", event->watch, NULL);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_resync(void *arg)
+{
+	reconcile_soon(arg, 0);
+}
+
+static void on_gone(void *arg)
+{
+	gs_log_fields(GS_LOG_ERROR, "the kernel module is gone: nothing is lent", NULL);
+	reconcile_soon(arg, 0);
+}
+
+static void on_trouble(const char *what, void *arg)
+{
+	(void)arg;
+	gs_log_fields(GS_LOG_ERROR, "trouble with the kernel module", "why", what, NULL);
+}
+
+int events_kernel(struct agent *agent, struct gs_err *err)
+{
+	const struct kernel_ops ops = {
+		.event = on_event,
+		.resync = on_resync,
+		.gone = on_gone,
+		.trouble = on_trouble,
+		.arg = agent,
+	};
+
+	return kernel_new(agent->loop, &ops, &agent->kernel, err);
+}
+
+/* ---- Inventories. */
+
+static void on_changed(void *arg)
+{
+	struct agent *agent = arg;
+
+	if (agent->inventory)
+		reconcile_soon(agent, 0);
+}
+
+/* Somebody nobody knows is on a card that is lent: its holder's silence proves nothing now. */
+static void end_lending_to_strangers(struct agent *agent, const struct card *card,
+				     const struct load *load)
+{
+	const struct plan_holding *plan = plan_holding_of_card(&agent->plan, card->name);
+	struct hold *hold = plan ? agent_hold(agent, plan->name) : NULL;
+	struct gs_err err = { 0 };
+
+	if (!hold || hold->state != GS_LENT || !strangers_on(agent, card->name, load))
+		return;
+	gs_log_fields(GS_LOG_ERROR, "a process that belongs to nobody known uses a lent card",
+		      "card", card->name, "holding", hold->name, NULL);
+	if (back_withdraw(agent, hold, &err) < 0)
+		gs_log_fields(GS_LOG_ERROR, "not taken back", "holding", hold->name, "why", err.msg,
+			      NULL);
+}
+
+static void on_loaded(const struct card *card, const struct load *load, void *arg)
+{
+	struct agent *agent = arg;
+
+	lend_loaded(agent, card, load);
+	end_lending_to_strangers(agent, card, load);
+	back_step(agent);
+	lend_consider(agent);
+}
+
+static void on_failed(const char *vendor, const char *why, void *arg)
+{
+	(void)arg;
+	gs_log_fields(GS_LOG_ERROR, "cards can't be read", "vendor", vendor, "why", why, NULL);
+}
+
+int events_inventory(struct agent *agent, struct gs_err *err)
+{
+	const struct inventory_ops ops = {
+		.changed = on_changed,
+		.loaded = on_loaded,
+		.failed = on_failed,
+		.arg = agent,
+	};
+
+	return inventory_new(agent->loop, &agent->config, agent->settings.probe,
+			     agent->settings.load_period_ms, &ops, &agent->inventory, err);
+}

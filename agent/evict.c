@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Ending borrowers. The kernel module may have killed them already; here the whole cgroup goes, then
+ * the pod. An eviction that has begun goes on until nothing is left, whatever becomes of the return
+ * that it began for.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "common/cgroup_kill.h"
+#include "common/cleanup.h"
+#include "common/grant.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "common/xalloc.h"
+
+/* The first tries come quickly: a user waits. What is left after that is stuck in a driver. */
+#define TRY_MS 5
+#define QUICK_TRIES 200
+#define SLOW_TRY_MS 200
+/* Then it is told that somebody is stuck. */
+#define STUCK_MS 5000
+
+struct eviction {
+	char *id, *label, *cgroup;
+	uint64_t begun_ms;
+	unsigned int tries;
+	bool empty; /* no process is left */
+	bool stuck; /* that was told */
+};
+
+struct evictions {
+	struct agent *agent;
+	uv_timer_t timer;
+	struct eviction *v;
+	size_t n;
+};
+
+static void eviction_free(struct eviction *e)
+{
+	free(e->id);
+	free(e->label);
+	free(e->cgroup);
+}
+
+bool evicting(const struct agent *agent, const char *id)
+{
+	for (size_t i = 0; i < agent->evictions->n; i++)
+		if (strcmp(agent->evictions->v[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+static const char *ms_since(uint64_t begun_ms, char buf[24])
+{
+	(void)snprintf(buf, 24, "%llu", (unsigned long long)(gs_boottime_ms() - begun_ms));
+	return buf;
+}
+
+/* Kills once more; true: nobody is left. */
+static bool kill_once(struct eviction *e)
+{
+	struct gs_err err = { 0 };
+	char ms[24];
+	int r;
+
+	if (!e->cgroup)
+		return true;
+	r = gs_cgroup_kill(e->cgroup, 0, &err);
+	e->tries++;
+	if (r == 0)
+		return true;
+	if (!e->stuck && (r != -ETIMEDOUT || gs_boottime_ms() - e->begun_ms >= STUCK_MS)) {
+		e->stuck = true;
+		gs_log_fields(GS_LOG_ERROR, "a borrower does not end", "container", e->label,
+			      "after_ms", ms_since(e->begun_ms, ms), "why", err.msg, NULL);
+	}
+	return false;
+}
+
+static void gone(struct agent *agent, struct eviction *e)
+{
+	char ms[24];
+
+	e->empty = true;
+	gs_log_fields(GS_LOG_INFO, "a borrower is gone", "container", e->label, "after_ms",
+		      ms_since(e->begun_ms, ms), NULL);
+	/* its watch can go */
+	reconcile_soon(agent, 0);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct evictions *all = timer->data;
+	unsigned int next = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct eviction *e = &all->v[i];
+
+		if (!e->empty && kill_once(e))
+			gone(all->agent, e);
+		/* remembered until the registry has forgotten it, so that it is not begun twice */
+		if (e->empty && !containers_find(&all->agent->containers, e->id)) {
+			eviction_free(e);
+			continue;
+		}
+		if (e->tries < QUICK_TRIES && !e->empty)
+			next = TRY_MS;
+		else if (next != TRY_MS)
+			next = SLOW_TRY_MS;
+		all->v[kept++] = *e;
+	}
+	all->n = kept;
+	if (next)
+		(void)uv_timer_start(timer, on_timer, next, 0);
+}
+
+static void delete_pod(struct agent *agent, const struct gs_record *rec, const char *why)
+{
+	if (!agent->kube || !rec->pod_uid || !gs_identity_is_set(&rec->identity))
+		return;
+	kube_event(agent->kube, rec->identity.ns, rec->identity.pod, rec->pod_uid, "Normal",
+		   "GpuReclaimed", why);
+	kube_delete_pod(agent->kube, rec->identity.ns, rec->identity.pod, rec->pod_uid, NULL, NULL);
+}
+
+void evict(struct agent *agent, const struct container *borrower, const char *why)
+{
+	struct evictions *all = agent->evictions;
+	struct gs_err err = { 0 };
+	struct eviction e = { 0 };
+
+	if (evicting(agent, borrower->rec.id))
+		return;
+	e.id = gs_strdup(borrower->rec.id);
+	e.label = container_label(&borrower->rec);
+	e.cgroup = borrower->cgroup ? gs_strdup(borrower->cgroup) : NULL;
+	e.begun_ms = gs_boottime_ms();
+	e.empty = kill_once(&e);
+	gs_log_fields(GS_LOG_INFO, "a borrower is ended", "container", e.label, "why", why, NULL);
+	if (borrower->rec.grant &&
+	    gs_grant_revoke(agent->config.lib_dir, borrower->rec.grant, &err) < 0 &&
+	    err.code != ENOENT)
+		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "container", e.label, "why",
+			      err.msg, NULL);
+	if (e.empty)
+		gone(agent, &e);
+	all->v = gs_grow(all->v, all->n, sizeof(e));
+	all->v[all->n++] = e;
+	(void)uv_timer_start(&all->timer, on_timer, TRY_MS, 0);
+	delete_pod(agent, &borrower->rec, why);
+}
+
+void evictions_new(struct agent *agent)
+{
+	struct evictions *all = gs_calloc(1, sizeof(*all));
+
+	all->agent = agent;
+	(void)uv_timer_init(agent->loop, &all->timer);
+	all->timer.data = all;
+	agent->evictions = all;
+}
+
+static void on_close(uv_handle_t *handle)
+{
+	struct evictions *all = handle->data;
+
+	for (size_t i = 0; i < all->n; i++)
+		eviction_free(&all->v[i]);
+	free(all->v);
+	free(all);
+}
+
+void evictions_free(struct agent *agent)
+{
+	uv_close((uv_handle_t *)&agent->evictions->timer, on_close);
+	agent->evictions = NULL;
+}

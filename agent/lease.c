@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Leases of spot grants: as long as this agent lives and the cards are lent, no longer. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "common/cleanup.h"
+#include "common/grant.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "gpushare/grant.h"
+
+static bool intersect(const struct gs_strv *a, const struct gs_strv *b)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (gs_strv_has(b, a->v[i]))
+			return true;
+	return false;
+}
+
+static bool all_lent(struct agent *agent, const struct gs_strv *cards)
+{
+	for (size_t i = 0; i < cards->n; i++) {
+		const struct plan_holding *plan = plan_holding_of_card(&agent->plan, cards->v[i]);
+		const struct hold *hold = plan ? agent_hold(agent, plan->name) : NULL;
+
+		if (!hold || hold->state != GS_LENT)
+			return false;
+	}
+	return cards->n > 0;
+}
+
+/* Calls @each for every spot grant that is not revoked. */
+static void each_spot(struct agent *agent,
+		      void (*each)(struct agent *agent, const struct gs_grant *grant,
+				   const void *arg),
+		      const void *arg)
+{
+	cleanup_strv struct gs_strv names = { 0 };
+	struct gs_err err = { 0 };
+
+	if (gs_grant_list(agent->config.lib_dir, &names, &err) < 0) {
+		gs_log_fields(GS_LOG_ERROR, "grants can't be read", "why", err.msg, NULL);
+		return;
+	}
+	for (size_t i = 0; i < names.n; i++) {
+		cleanup_grant struct gs_grant grant = { 0 };
+
+		if (gs_grant_read(agent->config.lib_dir, names.v[i], &grant, NULL) == 0 &&
+		    grant.kind == GS_GRANT_SPOT && !grant.revoked)
+			each(agent, &grant, arg);
+	}
+}
+
+static void renew(struct agent *agent, const struct gs_grant *grant, const void *boot_id)
+{
+	struct gs_err err = { 0 };
+	char buf[10];
+	int r;
+
+	if (!all_lent(agent, &grant->cards))
+		return;
+	r = gs_grant_renew(agent->config.lib_dir, grant->name, boot_id,
+			   gs_boottime_ms() + GS_LEASE_MS, &err);
+	if (r < 0 && r != -ECANCELED)
+		gs_log_fields(GS_LOG_ERROR, "a lease is not renewed", "grant",
+			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
+}
+
+void lease_renew(struct agent *agent)
+{
+	char boot_id[37];
+
+	if (gs_boot_id(boot_id, NULL) == 0)
+		each_spot(agent, renew, boot_id);
+}
+
+static void revoke_one(struct agent *agent, const struct gs_grant *grant, const void *cards)
+{
+	struct gs_err err = { 0 };
+	char buf[10];
+
+	if (intersect(&grant->cards, cards) &&
+	    gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
+		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",
+			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
+}
+
+void lease_revoke(struct agent *agent, const struct gs_strv *cards)
+{
+	if (cards->n)
+		each_spot(agent, revoke_one, cards);
+}

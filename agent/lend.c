@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Away: a holding nobody touched for long, and whose cards did nothing all that time, is lent. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/strangers.h"
+#include "common/log.h"
+#include "common/proc.h"
+
+/*
+ * Is the card at rest by this reading? A utilisation can stay at 100 % after a kill, with no
+ * process there that could be the reason: that is rest.
+ */
+static bool is_quiet(const struct load *load)
+{
+	if (!load->known)
+		return false;
+	return load->busy <= 0 || (load->processes_known && load->n_processes == 0);
+}
+
+void lend_loaded(struct agent *agent, const struct card *card, const struct load *load)
+{
+	struct seen_card *seen = agent_card(agent, card->name);
+
+	if (!is_quiet(load))
+		seen->quiet_since_ms = 0;
+	else if (!seen->quiet_since_ms)
+		seen->quiet_since_ms = load->at_ms;
+}
+
+/* ---- Why a holding is not lent; 0 where it may be. */
+
+static int not_now(struct hold *hold, const char *why)
+{
+	(void)snprintf(hold->why_not, sizeof(hold->why_not), "%s", why);
+	return -EAGAIN;
+}
+
+static int check_card(struct agent *agent, struct hold *hold, const struct plan_holding *plan,
+		      const char *name)
+{
+	const struct load *load = inventory_load(agent->inventory, name);
+	const struct seen_card *seen = agent_card(agent, name);
+	uint64_t now = gs_boottime_ms();
+
+	if (!load || !load->known)
+		return not_now(hold, "the load of a card is not known");
+	if (!seen->quiet_since_ms || now - seen->quiet_since_ms < plan->lend_after_ms)
+		return not_now(hold, "a card was busy a while ago");
+	if (load->memory_total && (load->memory_total - load->memory_used) / 100 * 100 <
+					  load->memory_total / 100 * agent->settings.lend_min_free)
+		return not_now(hold, "too little of a card's memory is free");
+	if (strangers_on(agent, name, load))
+		return not_now(hold, "a process that belongs to nobody known uses a card");
+	return 0;
+}
+
+static int check(struct agent *agent, struct hold *hold, const struct plan_holding *plan)
+{
+	if (hold->state != GS_IDLE)
+		return not_now(hold, "it is in use");
+	if (!plan->lend)
+		return not_now(hold, plan->why_not);
+	if (gs_boottime_ms() < hold->starting_until_ms)
+		return not_now(hold, "a container that holds it is starting");
+	for (size_t i = 0; i < plan->cards.n; i++) {
+		int r = check_card(agent, hold, plan, plan->cards.v[i]);
+
+		if (r < 0)
+			return r;
+	}
+	hold->why_not[0] = '\0';
+	return 0;
+}
+
+/* ---- Lending. */
+
+/* The files come first: whoever finds no agent must know whom to kill. */
+static int write_files(struct agent *agent, const struct plan_holding *plan, struct gs_err *err)
+{
+	for (size_t i = 0; i < plan->cards.n; i++) {
+		const struct card *card =
+			cards_find(inventory_cards(agent->inventory), plan->cards.v[i]);
+		const struct load *load = inventory_load(agent->inventory, plan->cards.v[i]);
+		struct seen_card *seen = agent_card(agent, plan->cards.v[i]);
+		int r;
+
+		if (!card)
+			return gs_err_set(err, ENODEV, "card %s is gone", plan->cards.v[i]);
+		seen->memory_before = load && load->known ? load->memory_used : 0;
+		r = lent_write(agent, card, err);
+		if (r < 0)
+			return r;
+		seen->lent = true;
+	}
+	return 0;
+}
+
+static int lend(struct agent *agent, struct hold *hold, const struct plan_holding *plan,
+		struct gs_err *err)
+{
+	struct gs_klink *link = kernel_link(agent->kernel);
+	int r;
+
+	if (!link)
+		return gs_err_set(err, EAGAIN, "the kernel module is not loaded");
+	r = write_files(agent, plan, err);
+	if (r == 0)
+		r = gs_klink_lend(link, hold->name, hold->seq, err);
+	if (r < 0) {
+		back_end(agent, hold);
+		return r;
+	}
+	hold->state = GS_LENT;
+	hold->since_ms = gs_boottime_ms();
+	gs_log_fields(GS_LOG_INFO, "lent", "holding", hold->name, NULL);
+	return 0;
+}
+
+int lend_now(struct agent *agent, struct hold *hold, struct gs_err *err)
+{
+	const struct plan_holding *plan = plan_holding(&agent->plan, hold->name);
+
+	if (!plan)
+		return gs_err_set(err, ENOENT, "no container uses holding %s", hold->name);
+	if (hold->state == GS_LENT)
+		return 0;
+	if (hold->state != GS_IDLE)
+		return gs_err_set(err, EAGAIN, "holding %s is not idle", hold->name);
+	return lend(agent, hold, plan, err);
+}
+
+void lend_consider(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->n_holds; i++) {
+		struct hold *hold = &agent->holds[i];
+		const struct plan_holding *plan = plan_holding(&agent->plan, hold->name);
+		struct gs_err err = { 0 };
+
+		if (!plan || hold->state == GS_LENT || check(agent, hold, plan) < 0)
+			continue;
+		if (lend(agent, hold, plan, &err) < 0)
+			gs_log_fields(err.code == EAGAIN ? GS_LOG_INFO : GS_LOG_WARN, "not lent",
+				      "holding", hold->name, "why", err.msg, NULL);
+	}
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The files in lent/: for a runtime that finds no agent, and for the next agent. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "gpushare/agent.h"
+
+#define LENT_MAX 65536
+
+/* The card's own nodes, by which the runtime tells who holds it. */
+static json_t *nodes_of(const struct card *card)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < card->n_nodes; i++)
+		if (card->nodes[i].own)
+			(void)json_array_append_new(
+				list, json_pack("{s:s, s:i, s:i}", "type", "c", "major",
+						(int)gs_kdev_major(card->nodes[i].dev), "minor",
+						(int)gs_kdev_minor(card->nodes[i].dev)));
+	return list;
+}
+
+static json_t *strings(const struct gs_strv *v)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < v->n; i++)
+		(void)json_array_append_new(list, json_string(v->v[i]));
+	return list;
+}
+
+static json_t *borrowers_of(const struct agent *agent, const char *card)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < agent->containers.n; i++) {
+		const struct container *c = &agent->containers.v[i];
+
+		if (c->rec.role == GS_ROLE_BORROWER && c->cgroup && gs_strv_has(&c->cards, card))
+			(void)json_array_append_new(list, json_string(c->cgroup));
+	}
+	return list;
+}
+
+int lent_write(struct agent *agent, const struct card *card, struct gs_err *err)
+{
+	cleanup_close int dir = gs_dir_make(agent->config.run_dir, GS_LENT_DIR, err);
+	cleanup_json json_t *lent = NULL;
+	cleanup_free char *text = NULL;
+
+	if (dir < 0)
+		return dir;
+	lent = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:I}", "v", GS_AGENT_VERSION, "card",
+			 card->name, "vendor", card->vendor, "nodes", nodes_of(card), "select",
+			 strings(&card->select), "cgroups", borrowers_of(agent, card->name),
+			 "memory_before", (json_int_t)agent_card(agent, card->name)->memory_before);
+	text = lent ? json_dumps(lent, JSON_COMPACT) : NULL;
+	if (!text)
+		return gs_err_set(err, EINVAL, "card %s is not UTF-8", card->name);
+	return gs_file_publish(dir, card->name, text, strlen(text), err);
+}
+
+void lent_remove(struct agent *agent, const char *card)
+{
+	cleanup_close int dir = gs_dir_open(agent->config.run_dir, GS_LENT_DIR, NULL);
+
+	if (dir >= 0 && unlinkat(dir, card, 0) < 0 && errno != ENOENT)
+		gs_log_fields(GS_LOG_ERROR, "the file of a lent card stays", "card", card, "why",
+			      strerror(errno), NULL);
+}
+
+static bool is_name(const char *name)
+{
+	return name[0] != '.' && !strstr(name, ".gpushare-");
+}
+
+void lent_read(struct agent *agent)
+{
+	cleanup_close int dir = gs_dir_open(agent->config.run_dir, GS_LENT_DIR, NULL);
+	cleanup_strv struct gs_strv names = { 0 };
+
+	if (dir < 0 || gs_dir_names(dir, "", is_name, &names) < 0)
+		return;
+	for (size_t i = 0; i < names.n; i++) {
+		struct seen_card *seen = agent_card(agent, names.v[i]);
+		cleanup_json json_t *lent = NULL;
+
+		seen->lent = true;
+		if (gs_json_read(dir, names.v[i], O_NOFOLLOW, LENT_MAX, &lent, NULL) == 0)
+			seen->memory_before = (uint64_t)json_integer_value(
+				json_object_get(lent, "memory_before"));
+	}
+}

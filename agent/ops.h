@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be asked of the agent over its socket. */
+#ifndef GPUSHARE_AGENT_OPS_H
+#define GPUSHARE_AGENT_OPS_H
+
+#include "agent/server.h"
+
+/* The holding that has the card of that name; NULL: none. */
+struct hold *ops_hold_of_card(struct agent *agent, const char *card);
+
+/*
+ * ops_person.c: the ops that gpusharectl makes (status, lend, withdraw, grant), as ops_serve().
+ * False: @op is none of them.
+ */
+bool ops_person(struct agent *agent, struct waiting *waiting, const char *op, const json_t *request,
+		bool first);
+
+#endif

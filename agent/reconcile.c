@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The one way from what is to what should be: read the registry and the kernel module, plan, tell
+ * the module, end whoever may not run. After a start, a change of the registry, a reload of the
+ * module or lost events the very same is done.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/apply.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/kname.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "common/xalloc.h"
+#include "gpushare/registry.h"
+
+/* Nothing happened: look all the same, for processes end without a word to the registry. */
+#define IDLE_MS 10000
+/* A container was made whose process was not to be seen yet. */
+#define INCOMPLETE_MS 100
+/* Something was refused, and may go better next time. */
+#define RETRY_MS 3000
+/* Changes of the registry come in bunches. */
+#define SETTLE_MS 5
+
+struct hold *agent_hold(struct agent *agent, const char *name)
+{
+	for (size_t i = 0; i < agent->n_holds; i++)
+		if (strcmp(agent->holds[i].name, name) == 0)
+			return &agent->holds[i];
+	return NULL;
+}
+
+struct seen_card *agent_card(struct agent *agent, const char *name)
+{
+	struct seen_card *card;
+
+	for (size_t i = 0; i < agent->n_cards; i++)
+		if (strcmp(agent->cards[i].name, name) == 0)
+			return &agent->cards[i];
+	agent->cards = gs_grow(agent->cards, agent->n_cards, sizeof(*agent->cards));
+	card = &agent->cards[agent->n_cards++];
+	*card = (struct seen_card){ .name = gs_strdup(name) };
+	return card;
+}
+
+/* ---- What the dump says of holdings. */
+
+static void take_holding(struct agent *agent, const struct gs_kholding *k)
+{
+	struct hold *hold = agent_hold(agent, k->name);
+	bool is_new = !hold;
+
+	if (is_new) {
+		agent->holds = gs_grow(agent->holds, agent->n_holds, sizeof(*agent->holds));
+		hold = &agent->holds[agent->n_holds++];
+		*hold = (struct hold){ 0 };
+		memcpy(hold->name, k->name, sizeof(hold->name));
+	}
+	if (is_new || hold->state != k->state || hold->seq != k->seq) {
+		hold->state = k->state;
+		hold->seq = k->seq;
+		hold->since_ms = k->since_ns / 1000000;
+		if (k->state == GS_RETURNING || k->state == GS_QUARANTINE)
+			back_begin(agent, hold);
+		else if (k->state != GS_LENT && k->state != GS_LENDING)
+			back_end(agent, hold);
+	}
+	if (k->state == GS_RETURNING && k->files == 0 && !hold->drained) {
+		hold->drained = true;
+		hold->drained_ms = gs_boottime_ms();
+	}
+}
+
+static void forget_gone(struct agent *agent)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < agent->n_holds; i++) {
+		struct hold *hold = &agent->holds[i];
+
+		if (gs_kstate_holding(&agent->state, hold->name))
+			agent->holds[kept++] = *hold;
+		else
+			back_end(agent, hold);
+	}
+	agent->n_holds = kept;
+}
+
+static int dump(struct agent *agent, struct gs_err *err)
+{
+	struct gs_klink *link = kernel_link(agent->kernel);
+	struct gs_kstate fresh = { 0 };
+	int r = 0;
+
+	/* without the module nothing is watched, and nothing lent */
+	if (link)
+		r = gs_klink_dump(link, &fresh, err);
+	if (r < 0)
+		return r;
+	gs_kstate_free(&agent->state);
+	agent->state = fresh;
+	forget_gone(agent);
+	for (size_t i = 0; i < agent->state.n_holdings; i++)
+		take_holding(agent, &agent->state.holdings[i]);
+	return 0;
+}
+
+/* ---- Planning and telling. */
+
+static void on_broken(const char *id, const char *why)
+{
+	gs_log_fields(GS_LOG_WARN, "a record is passed over", "container", id, "why", why, NULL);
+}
+
+static void on_refused(const char *what, const struct gs_err *err, void *arg)
+{
+	static char told[256];
+	char now[256];
+	struct agent *agent = arg;
+
+	/* each round meets it again: say it once */
+	(void)snprintf(now, sizeof(now), "%.100s: %.150s", what, err->msg);
+	if (strcmp(told, now) != 0) {
+		memcpy(told, now, sizeof(told));
+		gs_log_fields(GS_LOG_WARN, "refused", "what", what, "why", err->msg, NULL);
+	}
+	reconcile_soon(agent, RETRY_MS);
+}
+
+static void on_unlawful(const struct container *borrower, const char *why, void *arg)
+{
+	evict(arg, borrower, why);
+}
+
+static int read_registry(struct agent *agent, struct gs_err *err)
+{
+	struct containers fresh;
+	int r = containers_read(agent->config.run_dir, inventory_cards(agent->inventory),
+				inventory_catalogue(agent->inventory), &agent->settings, &fresh,
+				on_broken, err);
+
+	if (r < 0)
+		return r;
+	/* the plan points into the old ones */
+	plan_free(&agent->plan);
+	containers_free(&agent->containers);
+	agent->containers = fresh;
+	agent->registry_read_ms = gs_boottime_ms();
+	return 0;
+}
+
+static int look_and_tell(struct agent *agent, struct gs_err *err)
+{
+	const struct apply_ops ops = {
+		.refused = on_refused,
+		.unlawful = on_unlawful,
+		.arg = agent,
+	};
+	struct gs_klink *link = kernel_link(agent->kernel);
+	int r = read_registry(agent, err);
+
+	if (r == 0)
+		r = dump(agent, err);
+	if (r < 0)
+		return r;
+	plan_make(&agent->containers, inventory_cards(agent->inventory), &agent->settings,
+		  &agent->state, agent->host_pid_ns, &agent->plan);
+	if (link &&
+	    apply_plan(link, agent->inventory, &agent->settings, &agent->plan, &agent->state, &ops))
+		r = dump(agent, err);
+	return r;
+}
+
+/*
+ * A borrower whose cards nobody lends: its lender's holding is gone, or there is no module to
+ * guard it. Its own first moments are not its fault: the hook asks before it runs.
+ */
+static void end_unguarded(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->containers.n; i++) {
+		const struct container *c = &agent->containers.v[i];
+
+		if (c->rec.role != GS_ROLE_BORROWER || !c->alive)
+			continue;
+		if (!kernel_link(agent->kernel))
+			evict(agent, c, "the kernel module is not loaded");
+		else if (!plan_watch(&agent->plan, c->rec.id))
+			evict(agent, c, "nobody lends its cards any more");
+	}
+}
+
+void reconcile(struct agent *agent)
+{
+	struct gs_err err = { 0 };
+
+	reconcile_soon(agent, IDLE_MS);
+	if (look_and_tell(agent, &err) < 0) {
+		gs_log_fields(GS_LOG_ERROR, "can't look", "why", err.msg, NULL);
+		reconcile_soon(agent, RETRY_MS);
+		return;
+	}
+	end_unguarded(agent);
+	if (agent->containers.incomplete)
+		reconcile_soon(agent, INCOMPLETE_MS);
+	lend_consider(agent);
+	back_step(agent);
+	server_changed(agent);
+}
+
+/* ---- When. */
+
+static void on_timer(uv_timer_t *timer)
+{
+	reconcile(timer->data);
+}
+
+void reconcile_soon(struct agent *agent, unsigned int ms)
+{
+	uv_timer_t *timer = &agent->reconcile_timer;
+
+	if (uv_is_active((uv_handle_t *)timer) && ms != IDLE_MS && uv_timer_get_due_in(timer) <= ms)
+		return;
+	(void)uv_timer_start(timer, on_timer, ms, 0);
+}
+
+static void on_registry(uv_fs_event_t *handle, const char *name, int events, int status)
+{
+	(void)events;
+	(void)status;
+	/* our own completion of a record, and files that are being written, are no news */
+	if (name && (strstr(name, ".hook.json") || strstr(name, ".gpushare-")))
+		return;
+	reconcile_soon(handle->data, SETTLE_MS);
+}
+
+static int watch_folder(struct agent *agent, uv_fs_event_t *handle, const char *sub,
+			struct gs_err *err)
+{
+	cleanup_free char *path = gs_asprintf("%s/%s", agent->config.run_dir, sub);
+	int fd = gs_dir_make(agent->config.run_dir, sub, err);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	(void)close(fd);
+	handle->data = agent;
+	r = uv_fs_event_init(agent->loop, handle);
+	if (r == 0)
+		r = uv_fs_event_start(handle, on_registry, path, 0);
+	return r < 0 ? gs_err_set(err, -r, "watch %s: %s", path, uv_strerror(r)) : 0;
+}
+
+int reconcile_start(struct agent *agent, struct gs_err *err)
+{
+	int r;
+
+	(void)uv_timer_init(agent->loop, &agent->reconcile_timer);
+	agent->reconcile_timer.data = agent;
+	r = watch_folder(agent, &agent->registry[0], GS_REGISTRY_CONTAINERS, err);
+	if (r == 0)
+		r = watch_folder(agent, &agent->registry[1], GS_REGISTRY_DELETED, err);
+	if (r == 0)
+		reconcile_soon(agent, 0);
+	return r;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The agent's socket (include/gpushare/agent.h): packets in, packets out, root only. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/server.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+#include "gpushare/agent.h"
+
+/* One for each container that is being created, and a few people. */
+#define CLIENTS_MAX 512
+#define BACKLOG 128
+
+struct client {
+	struct server *server;
+	uv_poll_t poll;
+	int fd;
+	bool closing;
+	struct waiting *waiting;
+	struct client *next;
+};
+
+struct waiting {
+	struct client *client;
+	json_t *request;
+	bool answered;
+	bool busy; /* it is being served: what that changes is not news for it */
+};
+
+struct server {
+	struct agent *agent;
+	uv_poll_t poll;
+	int fd;
+	char *path;
+	struct client *clients;
+	unsigned int n_clients;
+	bool stopping;
+	bool serving; /* in server_changed() */
+};
+
+/* ---- Clients. */
+
+static void on_client_closed(uv_handle_t *handle)
+{
+	struct client *client = handle->data;
+	struct client **at = &client->server->clients;
+
+	while (*at != client)
+		at = &(*at)->next;
+	*at = client->next;
+	client->server->n_clients--;
+	(void)close(client->fd);
+	if (client->waiting)
+		json_decref(client->waiting->request);
+	free(client->waiting);
+	free(client);
+}
+
+static void hang_up(struct client *client)
+{
+	if (client->closing)
+		return;
+	client->closing = true;
+	uv_close((uv_handle_t *)&client->poll, on_client_closed);
+}
+
+void server_answer(struct waiting *waiting, json_t *more, const struct gs_err *err)
+{
+	cleanup_json json_t *answer = json_pack("{s:i, s:b}", "v", GS_AGENT_VERSION, "ok", !err);
+	struct client *client = waiting->client;
+	cleanup_free char *text = NULL;
+	cleanup_json json_t *mine = more;
+
+	if (err)
+		(void)json_object_set_new(answer, "error", json_string(err->msg));
+	if (mine)
+		(void)json_object_update(answer, mine);
+	text = json_dumps(answer, JSON_COMPACT);
+	/* a client that does not read, or is gone, has no answer: nothing waits for it */
+	if (!text || send(client->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		hang_up(client);
+	waiting->answered = true;
+}
+
+static void serve(struct client *client, bool first)
+{
+	struct waiting *waiting = client->waiting;
+
+	if (waiting->busy)
+		return;
+	waiting->busy = true;
+	ops_serve(client->server->agent, waiting, waiting->request, first);
+	waiting->busy = false;
+	if (!waiting->answered)
+		return;
+	json_decref(waiting->request);
+	free(waiting);
+	client->waiting = NULL;
+}
+
+static void on_packet(struct client *client, const char *text, size_t len)
+{
+	struct gs_err err = { 0 };
+	json_t *request = NULL;
+
+	if (client->waiting || gs_json_parse("request", text, len, &request, &err) < 0 ||
+	    json_integer_value(json_object_get(request, "v")) != GS_AGENT_VERSION) {
+		json_decref(request);
+		hang_up(client);
+		return;
+	}
+	client->waiting = gs_calloc(1, sizeof(*client->waiting));
+	client->waiting->client = client;
+	client->waiting->request = request;
+	serve(client, true);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	static char packet[GS_AGENT_PACKET_MAX];
+	struct client *client = poll->data;
+	ssize_t n;
+
+	(void)events;
+	n = status < 0 ? 0 : recv(client->fd, packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || n > (ssize_t)sizeof(packet)) /* hung up, or longer than any request */
+		hang_up(client);
+	else
+		on_packet(client, packet, (size_t)n);
+}
+
+static void on_connect(uv_poll_t *poll, int status, int events)
+{
+	struct server *server = poll->data;
+	struct client *client;
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	(void)status;
+	(void)events;
+	if (fd < 0)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid() ||
+	    server->n_clients >= CLIENTS_MAX) {
+		(void)close(fd);
+		return;
+	}
+	client = gs_calloc(1, sizeof(*client));
+	client->server = server;
+	client->fd = fd;
+	client->next = server->clients;
+	server->clients = client;
+	server->n_clients++;
+	client->poll.data = client;
+	(void)uv_poll_init(server->agent->loop, &client->poll, fd);
+	(void)uv_poll_start(&client->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+}
+
+void server_changed(struct agent *agent)
+{
+	struct server *server = agent->server;
+
+	/* what a request does may change something: the outer round sees it as well */
+	if (!server || server->serving)
+		return;
+	server->serving = true;
+	for (struct client *client = server->clients; client; client = client->next)
+		if (client->waiting && !client->closing)
+			serve(client, false);
+	server->serving = false;
+}
+
+/* ---- The socket itself. */
+
+/* Does somebody answer there? Then it is another agent's, and stays. */
+static bool is_alive(const struct sockaddr_un *addr)
+{
+	cleanup_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd >= 0 &&
+	       (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0 || errno == EAGAIN);
+}
+
+static int open_socket(struct server *server, struct gs_err *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	cleanup_close int fd = -1;
+	mode_t mask;
+	int r;
+
+	if (strlen(server->path) >= sizeof(addr.sun_path))
+		return gs_err_set(err, ENAMETOOLONG, "socket %s", server->path);
+	(void)strcpy(addr.sun_path, server->path);
+	if (is_alive(&addr))
+		return gs_err_set(err, EADDRINUSE, "another agent answers at %s", server->path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return gs_err_errno(err, errno, "socket");
+	(void)unlink(server->path);
+	mask = umask(0177);
+	r = bind(fd, (const struct sockaddr *)&addr, sizeof(addr));
+	(void)umask(mask);
+	if (r < 0 || listen(fd, BACKLOG) < 0)
+		return gs_err_errno(err, errno, "listen at %s", server->path);
+	server->fd = gs_steal_fd(&fd);
+	return 0;
+}
+
+int server_start(struct agent *agent, struct gs_err *err)
+{
+	struct server *server = gs_calloc(1, sizeof(*server));
+	int fd = gs_dir_make(agent->config.run_dir, NULL, err);
+	int r = fd < 0 ? fd : 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	server->agent = agent;
+	server->path = gs_asprintf("%s/" GS_AGENT_SOCKET, agent->config.run_dir);
+	if (r == 0)
+		r = open_socket(server, err);
+	if (r < 0) {
+		free(server->path);
+		free(server);
+		return r;
+	}
+	server->poll.data = server;
+	(void)uv_poll_init(agent->loop, &server->poll, server->fd);
+	(void)uv_poll_start(&server->poll, UV_READABLE, on_connect);
+	agent->server = server;
+	return 0;
+}
+
+static void on_server_closed(uv_handle_t *handle)
+{
+	struct server *server = handle->data;
+
+	(void)close(server->fd);
+	free(server->path);
+	server->fd = -1;
+	/* clients' handles that are still closing know the server: it goes with the process */
+}
+
+void server_stop(struct agent *agent)
+{
+	struct server *server = agent->server;
+
+	if (!server)
+		return;
+	agent->server = NULL;
+	(void)unlink(server->path);
+	for (struct client *client = server->clients; client; client = client->next)
+		hang_up(client);
+	uv_close((uv_handle_t *)&server->poll, on_server_closed);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The section "agent": defaults, reading, checking. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/settings.h"
+#include "common/cleanup.h"
+#include "common/config.h"
+#include "common/doc.h"
+#include "common/duration.h"
+#include "common/file.h"
+#include "common/xalloc.h"
+
+#define CONFIG_MAX (1024 * 1024)
+#define DAY_MS (24U * 3600 * 1000)
+
+void settings_init(struct settings *s)
+{
+	*s = (struct settings){
+		.lend_after_ms = 10 * 60 * 1000,
+		.lend_min_free = 50,
+		.hold_max_ms = 30 * 1000,
+		.kernel_kill = true,
+		.load_period_ms = 2000,
+		.http_port = 9479,
+	};
+	s->probe = gs_strdup(GPUSHARE_LIBEXECDIR "/gpushare-probe");
+	s->http_address = gs_strdup("127.0.0.1");
+	s->kube.component = gs_strdup("gpushared");
+}
+
+void settings_free(struct settings *s)
+{
+	gs_strv_free(&s->exempt);
+	gs_strv_free(&s->exempt_cgroups);
+	free(s->probe);
+	free(s->http_address);
+	free(s->kube.server);
+	free(s->kube.ca_file);
+	free(s->kube.token_file);
+	free(s->kube.node);
+	free(s->kube.component);
+	*s = (struct settings){ 0 };
+}
+
+static int get_duration(const struct gs_doc *doc, struct js v, const char *key, unsigned int min,
+			unsigned int *ret, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	struct gs_err why = { 0 };
+	uint64_t ms;
+	int r;
+
+	if (!v.n)
+		return 0;
+	r = gs_doc_string(doc, v, key, &text, err);
+	if (r < 0)
+		return r;
+	if (gs_duration_ms(text, DAY_MS, &ms, &why) < 0)
+		return gs_doc_wrong(doc, v, err, "%s: %s", key, why.msg);
+	if (ms < min)
+		return gs_doc_wrong(doc, v, err, "%s must be at least %ums", key, min);
+	*ret = (unsigned int)ms;
+	return 0;
+}
+
+static int get_path(const struct gs_doc *doc, struct js v, const char *key, char **ret,
+		    struct gs_err *err)
+{
+	int r = gs_doc_string(doc, v, key, ret, err);
+
+	if (r == 0 && v.n && (*ret)[0] != '/')
+		return gs_doc_wrong(doc, v, err, "%s must be an absolute path", key);
+	return r;
+}
+
+static int get_uint(const struct gs_doc *doc, struct js v, const char *key, unsigned int max,
+		    unsigned int *ret, struct gs_err *err)
+{
+	uint64_t n = *ret;
+	int r = gs_doc_uint(doc, v, key, max, &n, err);
+
+	*ret = (unsigned int)n;
+	return r;
+}
+
+static int get_http(const struct gs_doc *doc, struct js object, struct settings *s,
+		    struct gs_err *err)
+{
+	static const struct gs_doc_key keys[] = {
+		{ "address", GS_DOC_STRING, false },
+		{ "port", GS_DOC_UINT, false },
+		{ 0 },
+	};
+	struct js v[2];
+	int r;
+
+	if (!object.n)
+		return 0;
+	r = gs_doc_members(doc, object, "http", keys, v, err);
+	if (r == 0)
+		r = gs_doc_string(doc, v[0], "address", &s->http_address, err);
+	if (r == 0)
+		r = get_uint(doc, v[1], "port", 65535, &s->http_port, err);
+	return r;
+}
+
+static int get_kube(const struct gs_doc *doc, struct js object, struct kube_config *kube,
+		    struct gs_err *err)
+{
+	static const struct gs_doc_key keys[] = {
+		{ "server", GS_DOC_STRING, true },
+		{ "ca_file", GS_DOC_STRING, false },
+		{ "token_file", GS_DOC_STRING, false },
+		{ "node", GS_DOC_STRING, true },
+		{ 0 },
+	};
+	struct js v[4];
+	int r;
+
+	if (!object.n)
+		return 0;
+	r = gs_doc_members(doc, object, "kubernetes", keys, v, err);
+	if (r == 0)
+		r = gs_doc_string(doc, v[0], "server", &kube->server, err);
+	if (r == 0)
+		r = get_path(doc, v[1], "ca_file", &kube->ca_file, err);
+	if (r == 0)
+		r = get_path(doc, v[2], "token_file", &kube->token_file, err);
+	if (r == 0)
+		r = gs_doc_string(doc, v[3], "node", &kube->node, err);
+	return r;
+}
+
+static int get_agent(const struct gs_doc *doc, struct js agent, struct settings *s,
+		     struct gs_err *err)
+{
+	enum {
+		LEND,
+		LEND_SHARED,
+		LEND_AFTER,
+		MIN_FREE,
+		HOLD_MAX,
+		KERNEL_KILL,
+		PERIOD,
+		EXEMPT,
+		EXEMPT_CGROUPS,
+		PROBE,
+		HTTP,
+		KUBERNETES,
+		N
+	};
+	static const struct gs_doc_key keys[N + 1] = {
+		[LEND] = { "lend", GS_DOC_BOOL, false },
+		[LEND_SHARED] = { "lend_shared", GS_DOC_BOOL, false },
+		[LEND_AFTER] = { "lend_after", GS_DOC_STRING, false },
+		[MIN_FREE] = { "lend_min_free", GS_DOC_UINT, false },
+		[HOLD_MAX] = { "hold_max", GS_DOC_STRING, false },
+		[KERNEL_KILL] = { "kernel_kill", GS_DOC_BOOL, false },
+		[PERIOD] = { "load_period", GS_DOC_STRING, false },
+		[EXEMPT] = { "exempt", GS_DOC_LIST, false },
+		[EXEMPT_CGROUPS] = { "exempt_cgroups", GS_DOC_LIST, false },
+		[PROBE] = { "probe", GS_DOC_STRING, false },
+		[HTTP] = { "http", GS_DOC_OBJECT, false },
+		[KUBERNETES] = { "kubernetes", GS_DOC_OBJECT, false },
+	};
+	struct js v[N];
+	int r = gs_doc_members(doc, agent, "agent", keys, v, err);
+
+	if (r == 0)
+		r = get_duration(doc, v[LEND_AFTER], "lend_after", 1, &s->lend_after_ms, err);
+	if (r == 0)
+		r = get_uint(doc, v[MIN_FREE], "lend_min_free", 100, &s->lend_min_free, err);
+	if (r == 0)
+		r = get_duration(doc, v[HOLD_MAX], "hold_max", 1000, &s->hold_max_ms, err);
+	if (r == 0)
+		r = get_duration(doc, v[PERIOD], "load_period", 100, &s->load_period_ms, err);
+	if (r == 0)
+		r = gs_doc_strings(doc, v[EXEMPT], "exempt", &s->exempt, err);
+	if (r == 0)
+		r = gs_doc_strings(doc, v[EXEMPT_CGROUPS], "exempt_cgroups", &s->exempt_cgroups,
+				   err);
+	if (r == 0)
+		r = get_path(doc, v[PROBE], "probe", &s->probe, err);
+	if (r == 0)
+		r = get_http(doc, v[HTTP], s, err);
+	if (r == 0)
+		r = get_kube(doc, v[KUBERNETES], &s->kube, err);
+	if (r < 0)
+		return r;
+	gs_doc_bool(v[LEND], &s->lend);
+	gs_doc_bool(v[LEND_SHARED], &s->lend_shared);
+	gs_doc_bool(v[KERNEL_KILL], &s->kernel_kill);
+	return 0;
+}
+
+int settings_load(struct settings *settings, const char *path, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	struct js root, agent;
+	struct gs_doc doc;
+	size_t len;
+	int r;
+
+	r = gs_file_read(AT_FDCWD, path, 0, CONFIG_MAX, &text, &len, NULL, err);
+	if (r == -ENOENT)
+		return 0;
+	doc = (struct gs_doc){ path, text };
+	if (r == 0)
+		r = gs_doc_parse(&doc, len, &root, err);
+	if (r == 0)
+		r = js_member(root, "agent", &agent, err);
+	if (r < 0 || !agent.n)
+		return r;
+	r = get_agent(&doc, agent, settings, err);
+	if (r < 0) {
+		settings_free(settings);
+		settings_init(settings);
+	}
+	return r;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whose process is that? */
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/strangers.h"
+#include "common/cleanup.h"
+#include "common/glob.h"
+#include "common/log.h"
+#include "common/proc.h"
+
+/* The kernel's own bound of nested PID namespaces. */
+#define LEVELS_MAX 32
+
+/* The container whose namespace that is; one that shares its namespace with others is told by cgroup. */
+static const struct container *by_namespace(const struct agent *agent, ino_t ns)
+{
+	for (size_t i = 0; i < agent->containers.n; i++) {
+		const struct container *c = &agent->containers.v[i];
+
+		if (c->alive && c->hook.pid && !c->rec.shared_pid && c->hook.pid_ns == ns &&
+		    ns != agent->host_pid_ns)
+			return c;
+	}
+	return NULL;
+}
+
+/* A container inside a container (docker-in-docker) is the outer one's. */
+static const struct container *by_namespaces(const struct agent *agent, pid_t pid)
+{
+	cleanup_close int fd = -1;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (int level = 0; fd >= 0 && level < LEVELS_MAX; level++) {
+		const struct container *c;
+		struct stat st;
+		int parent;
+
+		if (fstat(fd, &st) < 0)
+			return NULL;
+		c = by_namespace(agent, st.st_ino);
+		if (c)
+			return c;
+		parent = ioctl(fd, NS_GET_PARENT);
+		(void)close(fd);
+		fd = parent;
+	}
+	return NULL;
+}
+
+static bool at_or_below(const char *path, const char *of)
+{
+	size_t n = strlen(of);
+
+	return strncmp(path, of, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+const struct container *container_of_process(const struct agent *agent, pid_t pid)
+{
+	const struct container *c = by_namespaces(agent, pid);
+	cleanup_free char *cgroup = NULL;
+
+	if (c || gs_proc_cgroup(pid, &cgroup, NULL) < 0)
+		return c;
+	for (size_t i = 0; i < agent->containers.n; i++) {
+		c = &agent->containers.v[i];
+		if (c->alive && c->hook.cgroup && at_or_below(cgroup, c->hook.cgroup))
+			return c;
+	}
+	return NULL;
+}
+
+static bool is_exempt(const struct agent *agent, pid_t pid)
+{
+	const struct gs_strv *globs = &agent->settings.exempt_cgroups;
+	cleanup_free char *cgroup = NULL;
+
+	if (!globs->n || gs_proc_cgroup(pid, &cgroup, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < globs->n; i++)
+		if (gs_glob_match_across(globs->v[i], cgroup))
+			return true;
+	return false;
+}
+
+bool strangers_on(struct agent *agent, const char *card, const struct load *load)
+{
+	for (size_t i = 0; load->processes_known && i < load->n_processes; i++) {
+		pid_t pid = load->processes[i].pid;
+		const struct container *c = container_of_process(agent, pid);
+		uint64_t start;
+
+		if (c && (c->exempt || gs_strv_has(&c->cards, card)))
+			continue;
+		/* it ended since the reading, or it is one of ours that looks at the card */
+		if (gs_proc_start(pid, &start, NULL) < 0 || is_exempt(agent, pid))
+			continue;
+		return true;
+	}
+	return false;
+}
