@@ -2,7 +2,9 @@
 /*
  * The Kubernetes API, as far as the agent uses it. Nothing here waits: requests go on in the loop,
  * are tried again with growing pauses while the server is away, busy (429, with its Retry-After) or
- * broken (5xx), and never more than a bounded number is kept.
+ * broken (5xx), and never more than a bounded number is kept. Names are resolved by a thread of
+ * libcurl's. Callbacks come from the loop alone, never out of a call that the caller made; they may
+ * call anything here but kube_free().
  */
 #ifndef GPUSHARE_AGENT_KUBE_H
 #define GPUSHARE_AGENT_KUBE_H
@@ -15,7 +17,7 @@
 struct kube;
 
 struct kube_config {
-	char *server; /* https://host:port; http:// is for tests */
+	char *server; /* https://host:port[/prefix]; http:// only to this host */
 	char *ca_file; /* NULL: the system's */
 	char *token_file; /* read again whenever it changed, and after a 401 */
 	char *node; /* this node's name */
@@ -36,34 +38,72 @@ struct kube_pod {
 };
 
 struct kube_ops {
-	/* A pod of this node came, changed or went. The pod is borrowed for the call. */
+	/*
+	 * A pod of this node came, changed or went; it is known by its UID, for a new one may come
+	 * under the same name before the old one is told gone. The pod is borrowed for the call. Of
+	 * one that went while nobody watched only namespace, name and UID are told.
+	 */
 	void (*pod)(const struct kube_pod *pod, bool gone, void *arg);
-	/* The list is complete: pods that were not told since the last one are no more. */
+	/* A list is complete: all pods were told, and all that went meanwhile were told gone. */
 	void (*synced)(void *arg);
-	/* Answers began to fail, or are well again; @why is a sentence or NULL. */
+	/*
+	 * Answers began to fail, or are well again (the first good one counts as that); @why is a
+	 * sentence or NULL.
+	 */
 	void (*health)(bool ok, const char *why, void *arg);
+	/* Something was left out: a pod too large, an Event that is dropped. May be NULL. */
+	void (*note)(const char *what, void *arg);
 	void *arg;
 };
 
-/* Opens nothing yet. -EINVAL: a server that is no URL, no token file. */
+/*
+ * Fills what is NULL in @config from a pod's surroundings: KUBERNETES_SERVICE_HOST and _PORT, the
+ * files of its service account, NODE_NAME for the node. -ENOENT: this is no pod, and no server is
+ * set; -EINVAL: no node's name. "Accessing the API from within a pod", Kubernetes documentation.
+ */
+int kube_config_in_cluster(struct kube_config *config, struct gs_err *err);
+
+/* Frees the strings; it is {0} then. */
+void kube_config_free(struct kube_config *config);
+
+/*
+ * Opens nothing yet. @config and @ops are copied. The program must ignore SIGPIPE. -EINVAL: a
+ * server that is no URL, no token file (one that is named but not there yet only delays requests),
+ * a node's name that is none; -ENOTSUP: a libcurl that would hold the loop up while it resolves
+ * names.
+ */
 int kube_new(uv_loop_t *loop, const struct kube_config *config, const struct kube_ops *ops,
 	     struct kube **ret, struct gs_err *err);
+
+/*
+ * Ends everything: a delete still under way is told -ECANCELED from within. Its memory goes once
+ * the loop has closed its handles. NULL is none.
+ */
 void kube_free(struct kube *kube);
 
-/* Lists and then watches the pods of this node, for ever: resume by resourceVersion, bookmarks, a new
- * list after 410 Gone. */
+/*
+ * Lists and then watches the pods of this node, for ever: resume by resourceVersion, bookmarks, a
+ * new list after 410 Gone.
+ */
 void kube_watch_pods(struct kube *kube);
 
 /*
  * Deletes a pod at once (grace 0) if it still has that UID. @done (may be NULL) gets 0 when it is
- * gone or was never that one, or -errno once nothing more is tried. Mirror and DaemonSet pods are
- * refused with -EPERM by whoever calls: see kube_pod.
+ * gone or was never that one, or -errno once nothing more is tried: what the server refuses for
+ * good (-EACCES, -EINVAL, ...), with what it said; -ENOBUFS: too many at a time. Mirror and
+ * DaemonSet pods are refused with -EPERM by whoever calls: see kube_pod.
  */
 void kube_delete_pod(struct kube *kube, const char *namespace, const char *name, const char *uid,
 		     void (*done)(int result, const struct gs_err *err, void *arg), void *arg);
 
-/* An Event on a pod. @type: "Normal" or "Warning". The same one again within a time raises a count. */
+/*
+ * An Event on a pod. @type: "Normal" or "Warning". The same one again within a time raises a count.
+ * A bounded number waits while the server is away: the oldest is dropped for a new one.
+ */
 void kube_event(struct kube *kube, const char *namespace, const char *name, const char *uid,
 		const char *type, const char *reason, const char *message);
+
+/* How many Events were dropped so far, because too many waited or the server refused them. */
+unsigned long kube_events_dropped(const struct kube *kube);
 
 #endif

@@ -1,0 +1,343 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A small Kubernetes API server for tests: pods and Events, list, watch, delete.
+
+    apiserver.py DIR [--tls]
+
+Serves on a free port of 127.0.0.1 and writes its number to DIR/port once it does. With --tls it
+makes an authority of its own (DIR/ca.crt) and, for comparison, a foreign one (DIR/other.crt).
+
+Tests steer it through the socket DIR/admin.sock: one JSON object a connection, answered by one.
+  {"op": "reset"}                       as after the start; every watch ends
+  {"op": "token", "token": T}           only this bearer token is accepted ("": any)
+  {"op": "put", "pod": POD}             makes or changes a pod
+  {"op": "remove", "pod": "ns/name"}    takes it away
+  {"op": "bookmark"}                    sends one to every watch
+  {"op": "expire"}                      resourceVersions up to now are too old to watch from
+  {"op": "drop", "how": HOW}            ends every watch: clean, middle (of a line), reset
+  {"op": "rule", "match": RE, ...}      answers requests "METHOD /path?query" that match:
+      "times": N (1), "status": S, "headers": {}, "body": TEXT     with this; or
+      "hang": true                      not at all; or
+      "stream": [TEXT...], "how": HOW   200 with these pieces, then the end (clean, reset, hang)
+      "store": true                     after having done what was asked
+  {"op": "log"}                         the requests so far, and what they held
+  {"op": "events"}                      the Events
+"""
+import base64
+import json
+import os
+import re
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+
+class State:
+    def __init__(self):
+        self.change = threading.Condition()
+        self.epoch = 0
+        self.begin()
+
+    def begin(self):
+        self.version = 1000
+        self.oldest = 0
+        self.pods = {}
+        self.history = []  # (version, type, object)
+        self.events = {}
+        self.rules = []
+        self.log = []
+        self.token = ""
+        self.drops = []
+        self.epoch += 1
+
+
+state = State()
+
+
+def status(code, reason, message):
+    return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+            "reason": reason, "message": message}
+
+
+def record(kind, pod):
+    """Under state.change."""
+    state.version += 1
+    pod = json.loads(json.dumps(pod))
+    pod["metadata"]["resourceVersion"] = str(state.version)
+    state.history.append((state.version, kind, pod))
+    state.change.notify_all()
+    return pod
+
+
+def admin(ask):
+    op = ask["op"]
+    if op == "reset":
+        state.begin()
+    elif op == "token":
+        state.token = ask["token"]
+    elif op == "put":
+        meta = ask["pod"]["metadata"]
+        key = meta["namespace"] + "/" + meta["name"]
+        old = state.pods.get(key)
+        state.pods[key] = record("MODIFIED" if old else "ADDED", ask["pod"])
+    elif op == "remove":
+        record("DELETED", state.pods.pop(ask["pod"]))
+    elif op == "bookmark":
+        state.version += 1
+        state.history.append((state.version, "BOOKMARK", {
+            "kind": "Pod", "metadata": {"resourceVersion": str(state.version)}}))
+    elif op == "expire":
+        state.version += 1
+        state.oldest = state.version
+    elif op == "drop":
+        state.drops.append(ask["how"])
+    elif op == "rule":
+        state.rules.append(dict({"times": 1}, **ask))
+    elif op == "log":
+        return {"log": state.log}
+    elif op == "events":
+        return {"events": list(state.events.values())}
+    else:
+        raise ValueError(op)
+    state.change.notify_all()
+    return {}
+
+
+def serve_admin(path):
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(path)
+    server.listen(8)
+    while True:
+        conn, _ = server.accept()
+        with conn, conn.makefile("rwb") as f:
+            with state.change:
+                answer = admin(json.loads(f.readline()))
+            f.write(json.dumps(answer).encode() + b"\n")
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *args):
+        pass
+
+    def do(self):
+        url = urlsplit(self.path)
+        query = {k: v[0] for k, v in parse_qs(url.query).items()}
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        what = "%s %s" % (self.command, self.path)
+        with state.change:
+            state.log.append({
+                "what": what, "body": body, "time": time.monotonic(),
+                "port": self.client_address[1], "type": self.headers.get("Content-Type", ""),
+                "authorization": self.headers.get("Authorization", "")})
+            rule = next((r for r in state.rules if r["times"] > 0 and
+                         re.search(r["match"], what)), None)
+            if rule:
+                rule["times"] -= 1
+            if rule and rule.get("store"):
+                self.respond(url.path, query, body)
+            allowed = state.token in ("", self.headers.get("Authorization", "")[7:])
+        if rule:
+            self.scripted(rule)
+        elif not allowed:
+            self.answer(401, status(401, "Unauthorized", "Unauthorized"))
+        elif query.get("watch"):
+            self.watch(query)
+        else:
+            with state.change:
+                code, answer = self.respond(url.path, query, body)
+            self.answer(code, answer)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = do
+
+    def answer(self, code, body, headers=()):
+        if not isinstance(body, str):
+            body = json.dumps(body)
+        body = body.encode("utf-8", "surrogateescape")
+        self.send_response(code)
+        for key, value in dict(headers).items():
+            self.send_header(key, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def scripted(self, rule):
+        if rule.get("hang"):
+            self.hang()
+        elif "stream" in rule:
+            self.begin_stream()
+            for piece in rule["stream"]:
+                self.chunk(piece)
+            self.end_stream(rule.get("how", "clean"))
+        else:
+            default = status(rule["status"], "Scripted", "scripted answer")
+            self.answer(rule["status"], rule.get("body", default), rule.get("headers", {}))
+
+    def begin_stream(self):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def chunk(self, text):
+        data = text.encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def hang(self):
+        epoch = state.epoch
+        with state.change:
+            state.change.wait_for(lambda: state.epoch != epoch, 60)
+        self.close_connection = True
+
+    def end_stream(self, how):
+        if how == "hang":
+            self.hang()
+        elif how == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                       struct.pack("ii", 1, 0))
+            self.close_connection = True
+        elif how == "middle":
+            self.wfile.write(b"400\r\n" + b'{"type":"MODIFIED","object":{"metadata":{"na')
+            self.close_connection = True
+        else:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def watch(self, query):
+        epoch, n_drops = state.epoch, len(state.drops)
+        version = int(query["resourceVersion"])
+        node = query["fieldSelector"].split("=")[1]
+        self.begin_stream()
+        end = time.monotonic() + float(query["timeoutSeconds"])
+        with state.change:
+            while True:
+                if version < state.oldest:
+                    self.chunk(json.dumps({"type": "ERROR", "object": status(
+                        410, "Expired", "too old resource version")}) + "\n")
+                    break
+                for v, kind, pod in state.history:
+                    if v > version:
+                        version = v
+                        if pod.get("spec", {}).get("nodeName") == node or kind == "BOOKMARK":
+                            self.chunk(json.dumps({"type": kind, "object": pod}) + "\n")
+                if len(state.drops) > n_drops or time.monotonic() >= end:
+                    break
+                if state.epoch != epoch:
+                    self.close_connection = True
+                    return
+                state.change.wait(min(1, max(0, end - time.monotonic())))
+        self.end_stream(state.drops[-1] if len(state.drops) > n_drops else "clean")
+
+    def respond(self, path, query, body):
+        """Under state.change; gives code and object."""
+        if path == "/api/v1/pods":
+            return self.list_pods(query)
+        pod = re.fullmatch("/api/v1/namespaces/([^/]+)/pods/([^/]+)", path)
+        if pod and self.command == "DELETE":
+            return self.delete_pod("%s/%s" % pod.groups(), json.loads(body))
+        event = re.fullmatch("/api/v1/namespaces/([^/]+)/events(?:/([^/]+))?", path)
+        if event:
+            return self.event(event.group(1), event.group(2), json.loads(body))
+        return 404, status(404, "NotFound", "the server could not find the resource")
+
+    def list_pods(self, query):
+        node = query["fieldSelector"].split("=")[1]
+        pods = [p for _, p in sorted(state.pods.items()) if p["spec"]["nodeName"] == node]
+        meta = {"resourceVersion": str(state.version)}
+        begin, limit = 0, int(query.get("limit", 0))
+        if "continue" in query:
+            version, begin = json.loads(base64.b64decode(query["continue"]))
+            meta["resourceVersion"] = version
+            if int(version) < state.oldest:
+                return 410, status(410, "Expired", "the continue token is too old")
+        if limit and begin + limit < len(pods):
+            meta["continue"] = base64.b64encode(json.dumps(
+                [meta["resourceVersion"], begin + limit]).encode()).decode()
+            pods = pods[begin:begin + limit]
+        else:
+            pods = pods[begin:]
+        return 200, {"kind": "PodList", "apiVersion": "v1", "metadata": meta, "items": pods}
+
+    def delete_pod(self, key, options):
+        if key not in state.pods:
+            return 404, status(404, "NotFound", 'pods "%s" not found' % key.split("/")[1])
+        uid = state.pods[key]["metadata"]["uid"]
+        asked = options.get("preconditions", {}).get("uid")
+        if asked != uid:
+            return 409, status(409, "Conflict", 'Operation cannot be fulfilled on pods "%s": the '
+                               "UID in the precondition (%s) does not match the UID in record "
+                               "(%s). The object might have been deleted and then recreated"
+                               % (key.split("/")[1], asked, uid))
+        return 200, record("DELETED", state.pods.pop(key))
+
+    def event(self, namespace, name, body):
+        if self.command == "POST":
+            name = body["metadata"]["name"]
+            if (namespace, name) in state.events:
+                return 409, status(409, "AlreadyExists", 'events "%s" already exists' % name)
+            state.events[namespace, name] = body
+            return 201, body
+        if (namespace, name) not in state.events:
+            return 404, status(404, "NotFound", 'events "%s" not found' % name)
+        state.events[namespace, name].update(body)
+        return 200, state.events[namespace, name]
+
+
+def openssl(*args):
+    subprocess.run(["openssl"] + list(args), check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+
+def make_tls(folder):
+    new = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    for name in ("ca", "other"):
+        openssl(*new, "-x509", "-days", "2", "-subj", "/CN=" + name,
+                "-keyout", "%s/%s.key" % (folder, name), "-out", "%s/%s.crt" % (folder, name))
+    openssl(*new, "-subj", "/CN=apiserver", "-keyout", folder + "/server.key",
+            "-out", folder + "/server.csr")
+    with open(folder + "/server.ext", "w") as f:
+        f.write("subjectAltName=IP:127.0.0.1\n")
+    openssl("x509", "-req", "-days", "2", "-in", folder + "/server.csr",
+            "-CA", folder + "/ca.crt", "-CAkey", folder + "/ca.key", "-CAcreateserial",
+            "-extfile", folder + "/server.ext", "-out", folder + "/server.crt")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder + "/server.crt", folder + "/server.key")
+    return context
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    context = None
+
+    def handle_error(self, request, client_address):
+        pass  # clients that go away are what is tested
+
+    def finish_request(self, request, client_address):
+        # in the connection's own thread: a client that waits holds up nobody else
+        if self.context:
+            request = self.context.wrap_socket(request, server_side=True)
+        super().finish_request(request, client_address)
+
+
+def main():
+    folder = sys.argv[1]
+    server = Server(("127.0.0.1", 0), Handler)
+    if "--tls" in sys.argv:
+        server.context = make_tls(folder)
+    threading.Thread(target=serve_admin, args=(folder + "/admin.sock",), daemon=True).start()
+    while not os.path.exists(folder + "/admin.sock"):
+        time.sleep(0.01)
+    with open(folder + "/port.new", "w") as f:
+        f.write(str(server.server_address[1]))
+    os.rename(folder + "/port.new", folder + "/port")
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

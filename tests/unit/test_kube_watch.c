@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The watch of a node's pods, against a server that does what servers and networks do. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/xalloc.h"
+#include "tests/unit/kubeclient.h"
+
+static struct kubeclient client;
+
+static int setup_all(void **state)
+{
+	kubeclient_start(&client, false);
+	return 0;
+}
+
+static int teardown_all(void **state)
+{
+	kubeclient_stop(&client);
+	return 0;
+}
+
+static int setup(void **state)
+{
+	kubeclient_open(&client);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	kubeclient_close(&client);
+	return 0;
+}
+
+/* Waits until the server has a watch under way that saw all there is. */
+static void watching(const char *pod)
+{
+	char what[64];
+
+	kubeclient_put(&client, pod, "probe", "Pending", "");
+	(void)snprintf(what, sizeof(what), "pod %s probe Pending\n", pod);
+	kubeclient_until(&client, what);
+}
+
+static void never_told(const char *what)
+{
+	if (client.told.data && strstr(client.told.data, what))
+		fail_msg("'%s' was told", what);
+}
+
+static void test_watch(void **state)
+{
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	kubeclient_tell(&client, "{'op':'put','pod':{'metadata':{'namespace':'a','name':'far',"
+				 "'uid':'u9'},'spec':{'nodeName':'node-2'}}}");
+	kube_watch_pods(client.kube);
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "well\npod a/one u1 Running\nsynced\n");
+	kubeclient_put(&client, "a/two", "u2", "Pending",
+		       ",'deletionTimestamp':'x','ownerReferences':[{'kind':'DaemonSet'}],"
+		       "'annotations':{'kubernetes.io/config.mirror':'x'}");
+	kubeclient_until(&client, "pod a/two u2 Pending mirror daemon deleting\n");
+	kubeclient_put(&client, "a/one", "u1", "Failed", "");
+	kubeclient_until(&client, "pod a/one u1 Failed\n");
+	kubeclient_tell(&client, "{'op':'remove','pod':'a/one'}");
+	kubeclient_until(&client, "gone a/one u1\n");
+	never_told("far");
+	never_told("bad");
+	/* all of that by one list from the cache and one watch */
+	assert_int_equal(kubeclient_asked(&client, "limit=100&resourceVersion=0\""), 1);
+	assert_int_equal(kubeclient_asked(&client, "GET "), 2);
+	assert_int_equal(kubeclient_asked(&client, "\"Bearer first\""), 2);
+}
+
+static void test_pages(void **state)
+{
+	client.kube->tune.page = 2;
+	kubeclient_put(&client, "a/p1", "u1", "Running", "");
+	kubeclient_put(&client, "a/p2", "u2", "Running", "");
+	kubeclient_put(&client, "a/p3", "u3", "Running", "");
+	kubeclient_put(&client, "a/p4", "u4", "Running", "");
+	kubeclient_put(&client, "a/p5", "u5", "Running", "");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "well\npod a/p1 u1 Running\npod a/p2 u2 Running\n"
+				  "pod a/p3 u3 Running\npod a/p4 u4 Running\n"
+				  "pod a/p5 u5 Running\nsynced\n");
+	/* resourceVersion must not stand beside continue */
+	assert_int_equal(kubeclient_asked(&client, "limit=2&continue="), 2);
+	watching("a/p6");
+}
+
+/* The token of a page ran out: from the start, and none of the first pages' pods stays for ever. */
+static void test_pages_expired(void **state)
+{
+	client.kube->tune.page = 1;
+	kubeclient_put(&client, "a/p1", "u1", "Running", "");
+	kubeclient_put(&client, "a/p2", "u2", "Running", "");
+	kubeclient_tell(&client, "{'op':'rule','match':'continue=','status':410}");
+	kubeclient_tell(&client, "{'op':'rule','match':'limit=1$','hang':true}");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "well\npod a/p1 u1 Running\nbad: GET /api/v1/pods: the API "
+				  "server answers 410: scripted answer\n");
+	kubeclient_tell(&client, "{'op':'remove','pod':'a/p1'}");
+	kubeclient_until(&client, "well\npod a/p2 u2 Running\ngone a/p1 u1\nsynced\n");
+}
+
+static void test_ended_and_resumed(void **state)
+{
+	static const char *const how[] = { "clean", "middle", "reset" };
+	char name[16], text[64];
+
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "synced\n");
+	for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		(void)snprintf(name, sizeof(name), "a/p%zu", i);
+		watching(name);
+		kubeclient_tell(&client, "{'op':'drop','how':'%s'}", how[i]);
+		(void)snprintf(name, sizeof(name), "a/q%zu", i);
+		kubeclient_put(&client, name, "u", "Running", "");
+		(void)snprintf(text, sizeof(text), "pod a/q%zu u Running\n", i);
+		kubeclient_until(&client, text);
+	}
+	/* from where it was: nothing twice, no second list */
+	never_told("synced");
+	never_told("probe");
+	assert_int_equal(kubeclient_asked(&client, "limit="), 1);
+
+	assert_in_range(kubeclient_asked(&client, "watch=1"), 4, 5);
+}
+
+static void test_bookmark(void **state)
+{
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "synced\n");
+	watching("a/p1");
+	kubeclient_tell(&client, "{'op':'bookmark'}");
+	kubeclient_run(&client, 100);
+	/* all up to the bookmark is too old, the bookmark is not */
+	kubeclient_tell(&client, "{'op':'drop','how':'clean'}");
+	watching("a/p2");
+	assert_int_equal(kubeclient_asked(&client, "resourceVersion=1002\""), 1);
+}
+
+static void test_gone(void **state)
+{
+	kube_watch_pods(client.kube);
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	kubeclient_put(&client, "a/two", "u2", "Running", "");
+	kubeclient_until(&client, "synced\n");
+	watching("a/p1");
+	client.kube->tune.backoff_min_ms = client.kube->tune.backoff_max_ms = 400;
+	kubeclient_tell(&client, "{'op':'drop','how':'reset'}");
+	kubeclient_run(&client, 100);
+	/* nobody watches: one goes, one is another pod now, and the history is lost */
+	kubeclient_tell(&client, "{'op':'remove','pod':'a/one'}");
+	kubeclient_tell(&client, "{'op':'remove','pod':'a/two'}");
+	kubeclient_put(&client, "a/two", "u3", "Pending", "");
+	kubeclient_tell(&client, "{'op':'expire'}");
+	kubeclient_until(&client, "bad: GET /api/v1/pods: ");
+	kubeclient_until(&client, "pod a/p1 probe Pending\npod a/two u3 Pending\n"
+				  "gone a/one u1\ngone a/two u2\nsynced\n");
+	/* not from a cache that may be behind */
+	assert_int_equal(kubeclient_asked(&client, "limit=100\""), 1);
+	watching("a/p2");
+}
+
+/* The same as an answer, and again and again: with pauses. */
+static void test_gone_for_ever(void **state)
+{
+	unsigned int n;
+
+	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','status':410,'times':1000}");
+	client.kube->tune.backoff_max_ms = 300;
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "synced\n");
+	kubeclient_run(&client, 1000);
+	n = kubeclient_asked(&client, "watch=1");
+	assert_in_range(n, 4, 12);
+}
+
+/* A watch that ends as soon as it began is not begun again without end. */
+static void test_short_watches(void **state)
+{
+	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','stream':[],'times':1000}");
+	client.kube->tune.backoff_max_ms = 300;
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "synced\n");
+	kubeclient_run(&client, 1000);
+	assert_in_range(kubeclient_asked(&client, "watch=1"), 4, 12);
+	never_told("bad");
+}
+
+static void test_error_event(void **state)
+{
+	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','stream':["
+				 "'{\\'type\\':\\'ERROR\\',\\'object\\':{\\'code\\':500}}\\n']}");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "bad: watch of pods: the API server sent an error\nwell\n");
+	watching("a/one");
+	assert_int_equal(kubeclient_asked(&client, "limit="), 1);
+}
+
+static void test_broken_json(void **state)
+{
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	kubeclient_tell(&client, "{'op':'rule','match':'limit=','status':200,'body':'<html>'}");
+	kubeclient_tell(&client,
+			"{'op':'rule','match':'limit=','status':200,'body':'{\\'items\\':['}");
+	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','stream':['{\\'type\\':\\n']}");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "bad: list of pods: the API server sent no valid JSON\n");
+	kubeclient_until(&client, "pod a/one u1 Running\nsynced\n");
+	kubeclient_until(&client, "bad: watch of pods: the API server sent no valid JSON\n");
+	kubeclient_until(&client, "synced\n");
+	watching("a/two");
+}
+
+/* Pods that can't be taken keep no others away. */
+static void test_left_out(void **state)
+{
+	char *large = malloc(70001);
+
+	memset(large, 'x', 70000);
+	large[70000] = '\0';
+	client.kube->tune.object_max = 65536;
+	kubeclient_tell(&client, "{'op':'put','pod':{'metadata':{'namespace':'a','name':'b'},"
+				 "'spec':{'nodeName':'node-1'}}}");
+	kubeclient_tell(&client,
+			"{'op':'put','pod':{'metadata':{'namespace':'a','name':'c','uid':"
+			"'u','labels':{'x':'%s'}},'spec':{'nodeName':'node-1'}}}",
+			large);
+	kubeclient_put(&client, "a/d", "u1", "Running", "");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "note: a pod is left out: 'b': no namespace, name or UID\n"
+				  "note: a pod of more than 65536 bytes is left out\n"
+				  "pod a/d u1 Running\nsynced\n");
+	watching("a/p1");
+	kubeclient_tell(&client,
+			"{'op':'put','pod':{'metadata':{'namespace':'a','name':'c','uid':"
+			"'u','labels':{'x':'%s'}},'spec':{'nodeName':'node-1'}}}",
+			large);
+	kubeclient_until(&client, "note: a pod of more than 65536 bytes is left out\n");
+	watching("a/p2");
+	free(large);
+}
+
+/* A server, or a middlebox, that is silent for ever. */
+static void test_silent(void **state)
+{
+	kubeclient_tell(&client, "{'op':'rule','match':'limit=','hang':true}");
+	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','stream':[],'how':'hang'}");
+	client.kube->tune.watch_quiet_ms = 400;
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "bad: GET /api/v1/pods: nothing came for 300 ms\n");
+	kubeclient_until(&client, "well\npod a/one u1 Running\nsynced\n");
+	/* a watch may be silent: no failure, only a new one */
+	watching("a/two");
+	never_told("bad");
+}
+
+static void test_watch_times_out(void **state)
+{
+	client.kube->tune.watch_s = 1;
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "synced\n");
+	kubeclient_run(&client, 2500);
+	assert_in_range(kubeclient_asked(&client, "timeoutSeconds=1&"), 2, 3);
+	never_told("bad");
+	watching("a/one");
+}
+
+/* The server is away: retried with pauses that grow, and heard of once. */
+static void test_server_busy(void **state)
+{
+	kubeclient_tell(&client, "{'op':'rule','match':'limit=','status':503,'times':3}");
+	kubeclient_tell(&client, "{'op':'rule','match':'limit=','status':403,'times':2}");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "bad: GET /api/v1/pods: the API server answers 503: scripted "
+				  "answer\nwell\nsynced\n");
+	assert_int_equal(kubeclient_asked(&client, "limit="), 6);
+}
+
+static void test_no_server(void **state)
+{
+	char *server = client.kube->config.server;
+
+	/* nobody listens at port 1; the name goes through libcurl's thread */
+	client.kube->config.server = strdup("http://localhost:1");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "bad: GET /api/v1/pods: ");
+	kubeclient_run(&client, 100);
+	free(client.kube->config.server);
+	client.kube->config.server = server;
+	kubeclient_until(&client, "well\nsynced\n");
+}
+
+/* Freed at whatever moment; teardown sees whether all was closed. */
+static void test_freed_at_once(void **state)
+{
+	static const unsigned int ms[] = { 0, 1, 3, 10, 30 };
+
+	for (size_t i = 0; i < sizeof(ms) / sizeof(ms[0]); i++) {
+		kubeclient_put(&client, "a/one", "u1", "Running", "");
+		free(client.kube->config.server);
+		client.kube->config.server =
+			gs_asprintf("http://localhost:%s", strrchr(client.config.server, ':') + 1);
+		kube_watch_pods(client.kube);
+		kubeclient_run(&client, ms[i]);
+		kubeclient_close(&client);
+		kubeclient_open(&client);
+	}
+}
+
+int main(void)
+{
+#define test(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		test(watch),	       test(pages),
+		test(pages_expired),   test(ended_and_resumed),
+		test(bookmark),	       test(gone),
+		test(gone_for_ever),   test(short_watches),
+		test(error_event),     test(broken_json),
+		test(left_out),	       test(silent),
+		test(watch_times_out), test(server_busy),
+		test(no_server),       test(freed_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, setup_all, teardown_all);
+}
