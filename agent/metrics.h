@@ -21,6 +21,7 @@ struct metric {
 	size_t n_buckets;
 };
 
+/* A set of families, empty but for gpushare_metrics_dropped_total; and its end (NULL is none). */
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
 
