@@ -22,7 +22,7 @@
 #define SANITIZED 0
 #endif
 
-/* Of glibc, libuv, libcurl with OpenSSL, libmicrohttpd, libmnl and our own code, x86-64 and arm64. */
+/* Of glibc, libuv, libcurl with OpenSSL, libmicrohttpd, libmnl and our code; x86-64 and arm64. */
 /* clang-format off */
 static const char *const allowed[] = {
 	/* files */
