@@ -80,7 +80,9 @@ static const char *const deadly[] = {
 static const char *const quiet[] = { "clone3", "io_uring_setup" };
 
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
-static const unsigned long requests[] = { FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ };
+static const unsigned long requests[] = {
+	FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ,
+};
 /* PR_SET_VMA: how newer glibc names its memory. */
 static const int options[] = { PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ,
 			       0x53564d41 };

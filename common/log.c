@@ -2,6 +2,7 @@
 /* A program's own log. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,12 +16,13 @@
 
 static int log_fd = -1;
 static enum gs_log_level log_level;
+static unsigned int dropped; /* lines, since the last one that was written */
 
 void gs_log_open(enum gs_log_level level, const char *file)
 {
 	struct stat st;
 
-	if (log_fd >= 0)
+	if (log_fd >= 0 && log_fd != STDERR_FILENO)
 		(void)close(log_fd);
 	log_level = level;
 	log_fd = -1;
@@ -51,7 +53,7 @@ void gs_log_time(char ret[40])
 
 void gs_log_to_stderr(enum gs_log_level level)
 {
-	log_level = level;
+	gs_log_open(level, NULL);
 	log_fd = STDERR_FILENO;
 }
 
@@ -67,11 +69,20 @@ static void begin_line(struct gs_buf *line, enum gs_log_level level, const char 
 	gs_buf_add_json(line, msg);
 }
 
+/* Ends the line and writes it, or leaves it: see gs_log_open() and gs_log_to_stderr(). */
 static void end_line(struct gs_buf *line)
 {
+	struct pollfd out = { .fd = log_fd, .events = POLLOUT };
+
+	if (dropped)
+		gs_buf_addf(line, ",\"dropped\":%u", dropped);
 	gs_buf_adds(line, "}\n");
-	if (write(log_fd, line->data, line->len) < 0)
-		errno = 0; /* see gs_log_open() */
+	/* A regular file always has room; the journal's socket, or a pipe, may be full. */
+	if (poll(&out, 1, 0) == 1 && out.revents & POLLOUT &&
+	    write(log_fd, line->data, line->len) >= 0)
+		dropped = 0;
+	else
+		dropped++;
 }
 
 static bool is_wanted(enum gs_log_level level)
@@ -108,8 +119,12 @@ void gs_log_fields(enum gs_log_level level, const char *msg, ...)
 	begin_line(&line, level, msg);
 	va_start(ap, msg);
 	while ((key = va_arg(ap, const char *)) != NULL) {
+		const char *value = va_arg(ap, const char *);
+
+		if (!value)
+			continue;
 		gs_buf_addf(&line, ",\"%s\":", key);
-		gs_buf_add_json(&line, va_arg(ap, const char *));
+		gs_buf_add_json(&line, value);
 	}
 	va_end(ap);
 	end_line(&line);

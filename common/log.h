@@ -13,12 +13,15 @@
  */
 void gs_log_open(enum gs_log_level level, const char *file);
 
-/* The same to stderr, for a service whose stderr is kept (journald). */
+/*
+ * The same to stderr, for a service whose stderr is kept (journald). A reader that is behind never
+ * stops us: lines are left out then, and "dropped" in the next one says how many.
+ */
 void gs_log_to_stderr(enum gs_log_level level);
 
 /*
  * Writes a line with more members: pairs of a key and its value, all of them texts, ended by NULL
- * in a key's place. Keys are ours; values may be anybody's.
+ * in a key's place. Keys are ours; values may be anybody's, and NULL leaves its member out.
  */
 __attribute__((sentinel)) void gs_log_fields(enum gs_log_level level, const char *msg, ...);
 
