@@ -93,6 +93,9 @@ static int answer_cards(struct probe *probe, json_t *answer, struct gs_err *err)
 	int r = 0;
 
 	drop_cards(probe);
+	/* What a library says of a lost card is from its start. */
+	if (probe->side.inventory.source != INVENTORY_NVML)
+		probe_nvml_free(gs_steal(probe->nvml));
 	switch (probe->side.inventory.source) {
 	case INVENTORY_NONE:
 		break;

@@ -25,6 +25,12 @@ static void set_number(struct fields *fields, const char *name, unsigned int n)
 	fields_set(fields, name, text);
 }
 
+/* Older versions of the structure are shorter; what a library adds must not hit our stack. */
+struct pci_room {
+	struct nvml_pci pci;
+	char room[64];
+};
+
 /* As sysfs writes it: NVML's domain may have eight digits and its letters are capitals. */
 static void set_pci(struct fields *fields, const struct nvml_pci *pci)
 {
@@ -97,10 +103,7 @@ static int read_card(struct probe *probe, struct probe_card *card, unsigned int 
 {
 	const struct nvml_functions *f = &probe->nvml->f;
 	char uuid[NVML_TEXT_MAX + 1] = "", serial[NVML_TEXT_MAX + 1] = "";
-	struct {
-		struct nvml_pci pci;
-		char room[64]; /* a library may write more than it should */
-	} p = { 0 };
+	struct pci_room p = { 0 };
 	unsigned int number;
 	const char *pci;
 	int r = f->by_index(index, &card->handle);
@@ -191,6 +194,48 @@ int probe_nvml_cards(struct probe *probe, struct gs_err *err)
 	return 0;
 }
 
+/* The library's handle of a card that another source has listed: by PCI address. */
+static int find_device(struct probe *probe, const struct probe_card *card, nvml_device *ret,
+		       struct gs_err *err)
+{
+	const char *library = probe->side.load.library ? probe->side.load.library :
+							 probe->side.inventory.library;
+	const struct nvml_functions *f;
+	unsigned int n = 0;
+	int r = library ? start(probe, library, err) : 0;
+
+	if (r < 0)
+		return r;
+	f = r ? &probe->nvml->f : NULL;
+	if (!f || !f->pci || !card->pci || f->count(&n))
+		return gs_err_set(err, ENODATA, "no library can tell");
+	for (unsigned int i = 0; i < n; i++) {
+		struct probe_card other = { 0 };
+		struct pci_room p = { 0 };
+		const char *pci;
+		bool same;
+
+		if (f->by_index(i, ret) || f->pci(*ret, &p.pci))
+			continue;
+		set_pci(&other.fields, &p.pci);
+		pci = fields_get(&other.fields, "pci");
+		same = pci && strcasecmp(pci, card->pci) == 0;
+		probe_card_free(&other);
+		if (same)
+			return 0;
+	}
+	return gs_err_set(err, ENODATA, "%s has no card %s", library, card->pci);
+}
+
+static int device_of(struct probe *probe, const struct probe_card *card, nvml_device *ret,
+		     struct gs_err *err)
+{
+	if (!card->handle)
+		return find_device(probe, card, ret, err);
+	*ret = card->handle;
+	return 0;
+}
+
 static int read_memory(const struct nvml *nvml, nvml_device device, struct probe_load *ret,
 		       struct gs_err *err)
 {
@@ -245,15 +290,20 @@ static int add_processes(const struct nvml *nvml, nvml_device device, nvml_proce
 int probe_nvml_processes(struct probe *probe, const struct probe_card *card, struct probe_load *ret,
 			 struct gs_err *err)
 {
-	const struct nvml *nvml = probe->nvml;
+	const struct nvml *nvml;
+	nvml_device device;
+	int found = device_of(probe, card, &device, err);
 
-	if (!nvml || !nvml->f.processes[0])
+	if (found < 0)
+		return found;
+	nvml = probe->nvml;
+	if (!nvml->f.processes[0])
 		return gs_err_set(err, ENOSYS, "the library tells no processes");
 	for (size_t i = 0; i < 3; i++) {
 		int r = NVML_OK;
 
 		if (nvml->f.processes[i])
-			r = add_processes(nvml, card->handle, nvml->f.processes[i], ret);
+			r = add_processes(nvml, device, nvml->f.processes[i], ret);
 		/* Chips without graphics or MPS; all of them compute. */
 		if (r && !(i && (r == NVML_NOT_SUPPORTED || r == NVML_NOT_FOUND)))
 			return fail(nvml, "processes", r, err);
@@ -266,11 +316,11 @@ int probe_nvml_load(struct probe *probe, const struct probe_card *card, struct p
 		    struct gs_err *err)
 {
 	struct nvml_utilization u = { 0 };
-	int r;
+	nvml_device device;
+	int r = device_of(probe, card, &device, err);
 
-	if (!probe->nvml || !card->handle)
-		return gs_err_set(err, ENODATA, "the card is not known to the library");
-	r = read_memory(probe->nvml, card->handle, ret, err);
+	if (r == 0)
+		r = read_memory(probe->nvml, device, ret, err);
 	if (r < 0)
 		return r;
 	/*
@@ -282,7 +332,7 @@ int probe_nvml_load(struct probe *probe, const struct probe_card *card, struct p
 		ret->busy_known = r == 0 && !ret->n_processes;
 		return r;
 	}
-	r = probe->nvml->f.utilization(card->handle, &u);
+	r = probe->nvml->f.utilization(device, &u);
 	if (r)
 		return fail(probe->nvml, "utilisation", r, err);
 	ret->busy = u.gpu < 100 ? u.gpu / 100.0 : 1;

@@ -27,7 +27,15 @@ build/programs/%: tests/programs/%.c
 	$(call say,CC)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra $(if $(WERROR),-Werror) \
 		-static -o $@ $<
 
-programs: $(TEST_PROGRAMS)
+# Libraries in the place of vendors' own: without our flags, loaded by gpushare-probe.
+TEST_LIBS := build/programs/libfakenvml.so build/programs/libfakenvml-old.so
+
+$(TEST_LIBS): tests/programs/fakenvml/fakenvml.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra $(if $(WERROR),-Werror) \
+		$(if $(findstring -old,$@),-DOLD) -fPIC -shared -o $@ $<
+
+programs: $(TEST_PROGRAMS) $(TEST_LIBS)
 tests: $(UNIT_TESTS) programs
 
 # ---- Fuzzers: tests/fuzz/fuzz_<topic>.c becomes build/fuzz/fuzz_<topic>.

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Who uses a card, and how much, out of /proc: open files and DRM's fdinfo. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/probe_scan.h"
+#include "common/cleanup.h"
+#include "common/xalloc.h"
+#include "tests/unit/fakecards.h"
+#include "tests/unit/tmpdir.h"
+
+struct scene {
+	char *root;
+	struct probe probe;
+};
+
+static const char entry[] =
+	"{\"name\":\"drm\",\"title\":\"x\",\"nodes\":[{\"glob\":\"/dev/dri/*\",\"kind\":\"card\"}],"
+	"\"inventory\":{\"source\":\"files\",\"cards\":\"/sys/class/fakegpu/*\","
+	"\"nodes\":[\"/dev/fakegpu{index}\"],\"id\":\"{index}\"},"
+	"\"load\":{\"source\":\"fdinfo\",\"engines\":[\"render\",\"rcs\",\"copy\"],"
+	"\"memory\":[\"vram*\",\"local*\"]}}";
+
+/* A /proc of our own, with two cards whose nodes are /dev/full and /dev/zero. */
+static int setup(void **state)
+{
+	struct scene *s = gs_calloc(1, sizeof(*s));
+
+	s->root = fakecards_begin();
+	fakecards_add(s->root, 0, "/dev/full");
+	fakecards_add(s->root, 1, "/dev/zero");
+	assert_int_equal(unlink(tmpdir_path(s->root, "proc")), 0);
+	tmpdir_write(s->root, "proc/devices", "");
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct scene *s = *state;
+
+	probe_free(&s->probe);
+	fakecards_end(s->root);
+	probe_agent = 0;
+	free(s);
+	return 0;
+}
+
+static void add_file(struct scene *s, int pid, int fd, const char *to, const char *info)
+{
+	cleanup_free char *link = gs_asprintf("proc/%d/fd/%d", pid, fd);
+	cleanup_free char *text = gs_asprintf("proc/%d/fdinfo/%d", pid, fd);
+
+	fakecards_link(s->root, link, to);
+	tmpdir_write(s->root, text, info);
+}
+
+static json_t *ask(struct scene *s, const char *request)
+{
+	json_t *a = fakecards_ask(&s->probe, request);
+
+	assert_null(fakecards_text(a, "error"));
+	return a;
+}
+
+static void start(struct scene *s, const char *text)
+{
+	fakecards_tell(&s->probe, text);
+	json_decref(ask(s, "{\"seq\":1,\"op\":\"cards\"}"));
+	assert_int_equal(s->probe.n, 2);
+}
+
+static json_t *load(struct scene *s)
+{
+	return ask(s, "{\"seq\":2,\"op\":\"load\"}");
+}
+
+static void nobody_is_idle(void **state)
+{
+	struct scene *s = *state;
+	cleanup_json json_t *a = NULL;
+
+	/* Files of others, what is no process, and a kernel thread. */
+	add_file(s, 10, 0, "/dev/null", "");
+	add_file(s, 10, 1, "/etc/passwd", "");
+	add_file(s, 10, 2, "socket:[123]", "");
+	tmpdir_write(s->root, "proc/11/fd/.keep", "");
+	tmpdir_write(s->root, "proc/sys/fd/1", "");
+	start(s, entry);
+	a = load(s);
+	assert_true(fakecards_number(a, "loads.0.busy") == 0);
+	assert_int_equal((int)fakecards_number(a, "loads.0.memory_used"), 0);
+	assert_null(fakecards_at(a, "loads.0.memory_total"));
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), 0);
+}
+
+static void clients_and_engines(void **state)
+{
+	struct scene *s = *state;
+	json_t *a;
+
+	add_file(s, 20, 4, "/dev/full",
+		 "pos:\t0\ndrm-driver:\tx\ndrm-client-id:\t7\ndrm-engine-render:\t1000 ns\n"
+		 "drm-engine-video:\t5 ns\ndrm-memory-vram0: 100 KiB\ndrm-total-vram0:\t200 KiB\n"
+		 "drm-resident-vram0:\t50 KiB\ndrm-memory-gtt: 9 MiB\n");
+	/* The same client twice, and in a child of its process. */
+	add_file(s, 20, 5, "/dev/full",
+		 "drm-client-id: 7\ndrm-engine-render: 1000 ns\ndrm-resident-vram0: 50 KiB\n");
+	add_file(s, 21, 4, "/dev/full",
+		 "drm-client-id: 7\ndrm-engine-render: 1000 ns\ndrm-resident-vram0: 50 KiB\n");
+	/* Another client of the same process; and one of the other card with the same number. */
+	add_file(s, 21, 6, "/dev/full",
+		 "drm-client-id: 8\ndrm-engine-render: 0 ns\ndrm-total-local0: 1 MiB\n");
+	add_file(s, 22, 6, "/dev/zero", "drm-client-id: 7\ndrm-engine-render: 9 ns\n");
+	start(s, entry);
+	a = load(s);
+	assert_true(fakecards_number(a, "loads.0.busy") == 0);
+	assert_int_equal((int)fakecards_number(a, "loads.0.memory_used"), (50 << 10) + (1 << 20));
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), 2);
+	for (size_t i = 0; i < 2; i++) {
+		cleanup_free char *pid = gs_asprintf("loads.0.processes.%zu.pid", i);
+		cleanup_free char *memory = gs_asprintf("loads.0.processes.%zu.memory", i);
+
+		if ((int)fakecards_number(a, pid) == 20)
+			assert_int_equal((int)fakecards_number(a, memory), 50 << 10);
+		else
+			assert_int_equal((int)fakecards_number(a, memory), (50 << 10) + (1 << 20));
+	}
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.1.processes")), 1);
+	json_decref(a);
+
+	/* It worked for longer than the time that has passed; an engine that does not count did. */
+	add_file(s, 20, 4, "/dev/full",
+		 "drm-client-id:\t7\ndrm-engine-render:\t3600000000000 ns\n");
+	add_file(s, 20, 5, "/dev/full", "drm-client-id: 7\ndrm-engine-render: 3600000000000 ns\n");
+	add_file(s, 21, 4, "/dev/full", "drm-client-id: 7\ndrm-engine-render: 3600000000000 ns\n");
+	add_file(s, 22, 6, "/dev/zero",
+		 "drm-client-id: 7\ndrm-engine-render: 9 ns\ndrm-engine-video: 99999999999 ns\n");
+	a = load(s);
+	assert_true(fakecards_number(a, "loads.0.busy") == 1);
+	assert_true(fakecards_number(a, "loads.1.busy") == 0);
+	json_decref(a);
+	/* And not since. */
+	a = load(s);
+	assert_true(fakecards_number(a, "loads.0.busy") == 0);
+	json_decref(a);
+}
+
+static void part_of_the_time(void **state)
+{
+	struct scene *s = *state;
+	json_t *a;
+
+	add_file(s, 20, 4, "/dev/full",
+		 "drm-client-id: 1\ndrm-cycles-rcs: 1000\ndrm-total-cycles-rcs: 100000\n");
+	add_file(s, 20, 5, "/dev/zero",
+		 "drm-client-id: 1\ndrm-engine-copy: 0 ns\ndrm-engine-capacity-copy: 2\n");
+	start(s, entry);
+	json_decref(load(s));
+	add_file(s, 20, 4, "/dev/full",
+		 "drm-client-id: 1\ndrm-cycles-rcs: 3500\ndrm-total-cycles-rcs: 110000\n");
+	(void)usleep(200000);
+	/* Two of its kind: 200 ms of both are half of what they could do, or a bit less. */
+	add_file(s, 20, 5, "/dev/zero",
+		 "drm-client-id: 1\ndrm-engine-copy: 200000000 ns\ndrm-engine-capacity-copy: 2\n");
+	a = load(s);
+	assert_true(fakecards_number(a, "loads.0.busy") == 0.25);
+	assert_true(fakecards_number(a, "loads.1.busy") > 0.05);
+	assert_true(fakecards_number(a, "loads.1.busy") <= 0.5);
+	json_decref(a);
+	/* A client that came since then and has worked: by what clock is not known. */
+	add_file(s, 23, 4, "/dev/full",
+		 "drm-client-id: 2\ndrm-cycles-rcs: 1\ndrm-total-cycles-rcs: 110001\n");
+	a = load(s);
+	assert_true(fakecards_number(a, "loads.0.busy") == 1);
+	json_decref(a);
+}
+
+static void a_driver_that_tells_nothing(void **state)
+{
+	struct scene *s = *state;
+	cleanup_json json_t *a = NULL;
+
+	add_file(s, 20, 4, "/dev/full", "pos: 0\nflags: 02\n");
+	start(s, entry);
+	a = load(s);
+	assert_null(fakecards_at(a, "loads.0.busy"));
+	assert_null(fakecards_at(a, "loads.0.memory_used"));
+	assert_int_equal((int)fakecards_number(a, "loads.0.processes.0.pid"), 20);
+	assert_true(fakecards_number(a, "loads.1.busy") == 0);
+}
+
+static void processes_of_a_card_of_files(void **state)
+{
+	struct scene *s = *state;
+	cleanup_free char *text =
+		gs_asprintf("%.*s\"load\":{\"source\":\"files\",\"busy\":\"load\","
+			    "\"processes\":\"fdinfo\"}}",
+			    (int)(strstr(entry, "\"load\"") - entry), entry);
+	json_t *a;
+
+	add_file(s, 20, 4, "/dev/full", "drm-client-id: 1\ndrm-memory-vram: 4 KiB\n");
+	fakecards_set(s->root, 0, "load", "50\n");
+	start(s, text);
+	a = load(s);
+	assert_true(fakecards_number(a, "loads.0.busy") == 0.5);
+	assert_null(fakecards_at(a, "loads.0.memory_used"));
+	assert_int_equal((int)fakecards_number(a, "loads.0.processes.0.memory"), 4096);
+	json_decref(a);
+	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"card\":\"0\",\"processes\":\"free\"}");
+	assert_null(fakecards_at(a, "loads.0.processes"));
+	json_decref(a);
+	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"card\":\"1\",\"processes\":\"now\"}");
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), 0);
+	json_decref(a);
+}
+
+static void real_processes(void **state)
+{
+	struct scene *s = *state;
+	cleanup_json json_t *a = NULL, *b = NULL;
+	pid_t pid, agent;
+
+	assert_int_equal(unlink(tmpdir_path(s->root, "proc/devices")), 0);
+	assert_int_equal(rmdir(tmpdir_path(s->root, "proc")), 0);
+	fakecards_link(s->root, "proc", "/proc");
+	pid = fakecards_holder("/dev/full");
+	agent = fakecards_holder("/dev/full");
+	probe_agent = agent;
+	fakecards_fakegpu(s->root);
+	start(s, entry);
+	a = load(s);
+	fakecards_kill(agent);
+	/* Neither the agent nor ourselves. */
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), 1);
+	assert_int_equal((int)fakecards_number(a, "loads.0.processes.0.pid"), pid);
+	fakecards_kill(pid);
+	b = load(s);
+	assert_int_equal(json_array_size(fakecards_at(b, "loads.0.processes")), 0);
+}
+
+/* Nothing is better than a list that may lack somebody. */
+static void processes_that_may_not_be_looked_at(void **state)
+{
+	struct scene *s = *state;
+	cleanup_json json_t *a = NULL;
+	struct gs_err err = { 0 };
+	struct probe_load loads[2];
+
+	memset(loads, 0, sizeof(loads));
+	add_file(s, 20, 4, "/dev/full", "drm-client-id: 1\n");
+	tmpdir_write(s->root, "proc/21/fd", "no folder");
+	start(s, entry);
+	a = load(s);
+	assert_null(fakecards_at(a, "loads.0.processes"));
+	assert_null(fakecards_at(a, "loads.0.busy"));
+	assert_non_null(strstr(fakecards_text(a, "loads.0.error"), "open files of process 21"));
+	assert_int_equal(probe_scan_open(s->probe.v, 2, loads, &err), -ENOTDIR);
+	assert_false(loads[0].processes_known);
+	probe_load_free(&loads[0]);
+	probe_load_free(&loads[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+		T(nobody_is_idle),
+		T(clients_and_engines),
+		T(part_of_the_time),
+		T(a_driver_that_tells_nothing),
+		T(processes_of_a_card_of_files),
+		T(real_processes),
+		T(processes_that_may_not_be_looked_at),
+	};
+
+	return cmocka_run_group_tests_name("probe_fdinfo", tests, NULL, NULL);
+}
