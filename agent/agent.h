@@ -19,7 +19,9 @@
 
 struct evictions;
 struct metrics;
+struct pods;
 struct server;
+struct spawner;
 
 /* What the agent remembers of a holding beside what the plan and the module have of it. */
 struct hold {
@@ -48,9 +50,12 @@ struct agent {
 	struct settings settings;
 	uint64_t host_pid_ns;
 
+	struct spawner *spawner; /* starts our children */
 	struct inventory *inventory;
 	struct kernel *kernel;
 	struct kube *kube; /* NULL: no Kubernetes */
+	struct pods *pods;
+	bool kube_ok; /* it answers */
 	struct metrics *metrics;
 	struct server *server;
 	struct evictions *evictions;
@@ -80,6 +85,9 @@ struct seen_card *agent_card(struct agent *agent, const char *name);
 
 /* Starts and stops what makes it happen by itself: changes of the registry, and time. */
 int reconcile_start(struct agent *agent, struct gs_err *err);
+
+/* Frees what it keeps. */
+void reconcile_free(struct agent *agent);
 
 /* Reads everything, plans, tells the module, and looks after who may not run. */
 void reconcile(struct agent *agent);

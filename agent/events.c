@@ -199,6 +199,7 @@ static void on_failed(const char *vendor, const char *why, void *arg)
 int events_inventory(struct agent *agent, struct gs_err *err)
 {
 	const struct inventory_ops ops = {
+		.spawner = agent->spawner,
 		.changed = on_changed,
 		.loaded = on_loaded,
 		.failed = on_failed,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/pods.h"
 #include "common/cgroup_kill.h"
 #include "common/cleanup.h"
 #include "common/grant.h"
@@ -119,15 +120,6 @@ static void on_timer(uv_timer_t *timer)
 		(void)uv_timer_start(timer, on_timer, next, 0);
 }
 
-static void delete_pod(struct agent *agent, const struct gs_record *rec, const char *why)
-{
-	if (!agent->kube || !rec->pod_uid || !gs_identity_is_set(&rec->identity))
-		return;
-	kube_event(agent->kube, rec->identity.ns, rec->identity.pod, rec->pod_uid, "Normal",
-		   "GpuReclaimed", why);
-	kube_delete_pod(agent->kube, rec->identity.ns, rec->identity.pod, rec->pod_uid, NULL, NULL);
-}
-
 void evict(struct agent *agent, const struct container *borrower, const char *why)
 {
 	struct evictions *all = agent->evictions;
@@ -152,7 +144,7 @@ void evict(struct agent *agent, const struct container *borrower, const char *wh
 	all->v = gs_grow(all->v, all->n, sizeof(e));
 	all->v[all->n++] = e;
 	(void)uv_timer_start(&all->timer, on_timer, TRY_MS, 0);
-	delete_pod(agent, &borrower->rec, why);
+	pods_delete(agent, &borrower->rec, why);
 }
 
 void evictions_new(struct agent *agent)

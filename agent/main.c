@@ -10,6 +10,8 @@
 
 #include "agent/agent.h"
 #include "agent/events.h"
+#include "agent/pods.h"
+#include "agent/spawner.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -42,7 +44,11 @@ static int start(struct agent *agent, struct gs_err *err)
 {
 	int r;
 
-	r = gs_proc_ns(1, "pid", &agent->host_pid_ns, err);
+	/* the kernel module speaks to nobody in another than the host's */
+	r = gs_proc_ns(getpid(), "pid", &agent->host_pid_ns, err);
+	if (r < 0)
+		return r;
+	r = spawner_attach(agent->spawner, agent->loop, err);
 	if (r < 0)
 		return r;
 	evictions_new(agent);
@@ -56,18 +62,38 @@ static int start(struct agent *agent, struct gs_err *err)
 	if (r == 0)
 		r = events_kernel(agent, err);
 	if (r == 0)
+		r = pods_start(agent, err);
+	if (r == 0)
 		r = reconcile_start(agent, err);
 	if (r == 0)
 		(void)uv_timer_start(&agent->lease_timer, on_lease, 0, GS_LEASE_RENEW_MS);
 	return r;
 }
 
-/* Nothing is undone: the next agent finds all as it is, and the module guards it meanwhile. */
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+	(void)arg;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+/*
+ * Of what was told to the kernel module nothing is undone: the next agent finds all as it is, and
+ * the module guards it meanwhile. Parts close their own handles first, then go those of the agent.
+ */
 static void stop(struct agent *agent)
 {
 	server_stop(agent);
+	pods_stop(agent);
 	inventory_free(agent->inventory);
 	kernel_free(agent->kernel);
+	if (agent->evictions)
+		evictions_free(agent);
+	spawner_free(agent->spawner);
+	uv_walk(agent->loop, close_handle, NULL);
+	(void)uv_run(agent->loop, UV_RUN_DEFAULT);
+	(void)uv_loop_close(agent->loop);
+	reconcile_free(agent);
 }
 
 static int run(struct agent *agent, struct gs_err *err)
@@ -103,6 +129,8 @@ int main(int argc, char **argv)
 	struct gs_err err = { 0 };
 	int opt, r;
 
+	(void)signal(SIGPIPE,
+		     SIG_IGN); /* a peer that hangs up is an error of send(2), no end of us */
 	gs_config_init(&agent.config);
 	settings_init(&agent.settings);
 	opterr = 0; /* the usage line says it all */
@@ -121,9 +149,14 @@ int main(int argc, char **argv)
 		gs_log_open(agent.config.log_level, agent.config.log_file);
 		if (!agent.config.log_file)
 			gs_log_to_stderr(agent.config.log_level);
-		r = run(&agent, &err);
+		/* while there is one thread, and before capabilities go */
+		r = spawner_start(&agent.spawner, &err);
 	}
+	if (r == 0)
+		r = run(&agent, &err);
 	if (r < 0)
 		(void)fprintf(stderr, "gpushared: %s\n", err.msg);
+	settings_free(&agent.settings);
+	gs_config_free(&agent.config);
 	return r < 0 ? 1 : 0;
 }

@@ -268,3 +268,14 @@ int reconcile_start(struct agent *agent, struct gs_err *err)
 		reconcile_soon(agent, 0);
 	return r;
 }
+
+void reconcile_free(struct agent *agent)
+{
+	plan_free(&agent->plan);
+	containers_free(&agent->containers);
+	gs_kstate_free(&agent->state);
+	free(agent->holds);
+	for (size_t i = 0; i < agent->n_cards; i++)
+		free(agent->cards[i].name);
+	free(agent->cards);
+}

@@ -43,26 +43,37 @@ struct server {
 	char *path;
 	struct client *clients;
 	unsigned int n_clients;
-	bool stopping;
+	bool stopped; /* its own handle is closed */
 	bool serving; /* in server_changed() */
 };
 
 /* ---- Clients. */
 
+/* The server itself goes when the last of its handles has closed. */
+static void free_stopped(struct server *server)
+{
+	if (!server->stopped || server->clients)
+		return;
+	free(server->path);
+	free(server);
+}
+
 static void on_client_closed(uv_handle_t *handle)
 {
 	struct client *client = handle->data;
-	struct client **at = &client->server->clients;
+	struct server *server = client->server;
+	struct client **at = &server->clients;
 
 	while (*at != client)
 		at = &(*at)->next;
 	*at = client->next;
-	client->server->n_clients--;
+	server->n_clients--;
 	(void)close(client->fd);
 	if (client->waiting)
 		json_decref(client->waiting->request);
 	free(client->waiting);
 	free(client);
+	free_stopped(server);
 }
 
 static void hang_up(struct client *client)
@@ -247,9 +258,8 @@ static void on_server_closed(uv_handle_t *handle)
 	struct server *server = handle->data;
 
 	(void)close(server->fd);
-	free(server->path);
-	server->fd = -1;
-	/* clients' handles that are still closing know the server: it goes with the process */
+	server->stopped = true;
+	free_stopped(server);
 }
 
 void server_stop(struct agent *agent)

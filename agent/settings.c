@@ -38,11 +38,7 @@ void settings_free(struct settings *s)
 	gs_strv_free(&s->exempt_cgroups);
 	free(s->probe);
 	free(s->http_address);
-	free(s->kube.server);
-	free(s->kube.ca_file);
-	free(s->kube.token_file);
-	free(s->kube.node);
-	free(s->kube.component);
+	kube_config_free(&s->kube);
 	*s = (struct settings){ 0 };
 }
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The pods of this node. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pods.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+
+/* The kubelet runs at most a few hundred pods on a node; who waits beyond that is left to it. */
+#define POD_MAX 4096
+
+struct pod {
+	char *uid, *ns, *name;
+	bool known; /* the API has told it */
+	bool stays; /* a mirror pod or a DaemonSet's */
+	char *why; /* to be deleted as soon as it is known; NULL: not */
+};
+
+struct pods {
+	struct pod *v;
+	size_t n;
+};
+
+static struct pod *find(struct pods *pods, const char *uid)
+{
+	for (size_t i = 0; i < pods->n; i++)
+		if (strcmp(pods->v[i].uid, uid) == 0)
+			return &pods->v[i];
+	return NULL;
+}
+
+static struct pod *add(struct pods *pods, const char *ns, const char *name, const char *uid)
+{
+	struct pod *pod = find(pods, uid);
+
+	if (pod || pods->n >= POD_MAX)
+		return pod;
+	pods->v = gs_grow(pods->v, pods->n, sizeof(*pods->v));
+	pod = &pods->v[pods->n++];
+	*pod = (struct pod){ gs_strdup(uid), gs_strdup(ns), gs_strdup(name), false, false, NULL };
+	return pod;
+}
+
+static void drop(struct pods *pods, struct pod *pod)
+{
+	free(pod->uid);
+	free(pod->ns);
+	free(pod->name);
+	free(pod->why);
+	*pod = pods->v[--pods->n];
+}
+
+/* ---- Deleting. */
+
+static void on_deleted(int result, const struct gs_err *err, void *arg)
+{
+	char *label = arg;
+
+	if (result == 0)
+		gs_log_fields(GS_LOG_INFO, "a spot pod is deleted", "pod", label, NULL);
+	else
+		gs_log_fields(GS_LOG_ERROR, "a spot pod is not deleted", "pod", label, "why",
+			      err->msg, NULL);
+	free(label);
+}
+
+static void delete_now(struct agent *agent, struct pod *pod)
+{
+	cleanup_free char *why = gs_steal(pod->why);
+
+	if (pod->stays) {
+		gs_log_fields(GS_LOG_WARN, "a pod that comes back by itself is not deleted", "pod",
+			      pod->name, "namespace", pod->ns, NULL);
+		return;
+	}
+	kube_event(agent->kube, pod->ns, pod->name, pod->uid, "Normal", "GpuReclaimed", why);
+	kube_delete_pod(agent->kube, pod->ns, pod->name, pod->uid, on_deleted,
+			gs_asprintf("%s/%s", pod->ns, pod->name));
+}
+
+void pods_delete(struct agent *agent, const struct gs_record *rec, const char *why)
+{
+	struct pod *pod;
+
+	if (!agent->kube || !rec->pod_uid || !gs_identity_is_set(&rec->identity))
+		return;
+	pod = add(agent->pods, rec->identity.ns, rec->identity.pod, rec->pod_uid);
+	if (!pod || pod->why)
+		return;
+	pod->why = gs_strdup(why);
+	if (pod->known)
+		delete_now(agent, pod);
+}
+
+/* ---- What the API tells. */
+
+static void on_pod(const struct kube_pod *told, bool gone, void *arg)
+{
+	struct agent *agent = arg;
+	struct pod *pod = gone ? find(agent->pods, told->uid) :
+				 add(agent->pods, told->namespace, told->name, told->uid);
+
+	if (!pod)
+		return;
+	if (gone) {
+		drop(agent->pods, pod);
+		return;
+	}
+	pod->known = true;
+	pod->stays = told->mirror || told->daemon;
+	if (pod->why)
+		delete_now(agent, pod);
+}
+
+/* A complete list: what it did not have was gone before we asked. */
+static void on_synced(void *arg)
+{
+	struct agent *agent = arg;
+
+	for (size_t i = agent->pods->n; i-- > 0;)
+		if (!agent->pods->v[i].known)
+			drop(agent->pods, &agent->pods->v[i]);
+}
+
+static void on_health(bool ok, const char *why, void *arg)
+{
+	struct agent *agent = arg;
+
+	agent->kube_ok = ok;
+	gs_log_fields(ok ? GS_LOG_INFO : GS_LOG_ERROR,
+		      ok ? "the Kubernetes API answers" : "the Kubernetes API does not answer",
+		      why ? "why" : NULL, why, NULL);
+}
+
+static void on_note(const char *what, void *arg)
+{
+	(void)arg;
+	gs_log_fields(GS_LOG_WARN, "Kubernetes", "what", what, NULL);
+}
+
+int pods_start(struct agent *agent, struct gs_err *err)
+{
+	const struct kube_ops ops = {
+		.pod = on_pod,
+		.synced = on_synced,
+		.health = on_health,
+		.note = on_note,
+		.arg = agent,
+	};
+	int r;
+
+	agent->pods = gs_calloc(1, sizeof(*agent->pods));
+	if (!agent->settings.kube.server && !getenv("KUBERNETES_SERVICE_HOST"))
+		return 0;
+	r = kube_config_in_cluster(&agent->settings.kube, err);
+	if (r == 0)
+		r = kube_new(agent->loop, &agent->settings.kube, &ops, &agent->kube, err);
+	if (r == 0)
+		kube_watch_pods(agent->kube);
+	return r;
+}
+
+void pods_stop(struct agent *agent)
+{
+	kube_free(agent->kube);
+	agent->kube = NULL;
+	while (agent->pods && agent->pods->n)
+		drop(agent->pods, &agent->pods->v[0]);
+	if (agent->pods)
+		free(agent->pods->v);
+	free(agent->pods);
+	agent->pods = NULL;
+}
