@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The Kubernetes client's beginning and end. */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -113,8 +114,10 @@ void kube_config_free(struct kube_config *config)
 
 static bool is_this_host(const char *host)
 {
-	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-	       strcmp(host, "[::1]") == 0;
+	unsigned char addr[4];
+
+	return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+	       (inet_pton(AF_INET, host, addr) == 1 && addr[0] == 127);
 }
 
 static int check_url(CURLU *url, const char *server, struct gs_err *err)
@@ -232,13 +235,13 @@ void kube_free(struct kube *kube)
 {
 	if (!kube)
 		return;
-	/* Nobody is told anything any more, but for the deletes' ends. */
+	/* Nobody is told or asks for anything any more, but for the deletes' ends. */
+	kube->dying = true;
 	kube->ops = (struct kube_ops){ 0 };
 	kube_watch_close(kube);
 	kube_event_close(kube);
 	kube_delete_close(kube);
 	kube_loop_close(kube);
-	kube->dying = true;
 	if (kube->n_handles == 0)
 		free_now(kube);
 }

@@ -76,8 +76,8 @@ int kube_new(uv_loop_t *loop, const struct kube_config *config, const struct kub
 	     struct kube **ret, struct gs_err *err);
 
 /*
- * Ends everything: a delete still under way is told -ECANCELED from within. Its memory goes once
- * the loop has closed its handles. NULL is none.
+ * Ends everything: a delete still under way is told -ECANCELED from within, and whatever is asked
+ * for then is ignored. Its memory goes once the loop has closed its handles. NULL is none.
  */
 void kube_free(struct kube *kube);
 

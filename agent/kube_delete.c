@@ -114,8 +114,11 @@ static void set_body(struct kube_request *req, const char *uid)
 void kube_delete_pod(struct kube *kube, const char *namespace, const char *name, const char *uid,
 		     void (*done)(int result, const struct gs_err *err, void *arg), void *arg)
 {
-	struct kube_delete *del = gs_calloc(1, sizeof(*del));
+	struct kube_delete *del;
 
+	if (kube->dying)
+		return;
+	del = gs_calloc(1, sizeof(*del));
 	del->namespace = gs_strdup(namespace);
 	del->name = gs_strdup(name);
 	del->done = done;

@@ -257,10 +257,13 @@ static char *cut(const char *message)
 void kube_event(struct kube *kube, const char *namespace, const char *name, const char *uid,
 		const char *type, const char *reason, const char *message)
 {
-	struct kube_events *events = events_of(kube);
 	cleanup_free char *text = cut(message);
-	struct event *e, **at = &events->first;
+	struct kube_events *events;
+	struct event *e, **at;
 
+	if (kube->dying)
+		return;
+	events = events_of(kube);
 	if (!kube_name_ok(namespace) || !kube_name_ok(name)) {
 		kube->events_dropped++;
 		kube_note(kube, "an Event is dropped: %s/%s is no name of a pod", namespace, name);
@@ -281,6 +284,7 @@ void kube_event(struct kube *kube, const char *namespace, const char *name, cons
 		e->first = time(NULL);
 		e->begin = kube_now(kube);
 		set_name(e);
+		at = &events->first;
 		while (*at)
 			at = &(*at)->next;
 		*at = e;

@@ -268,12 +268,15 @@ void kube_request_ended(struct kube_request *req, CURLcode code)
 	answer.status = status;
 	if (status < 200 || status >= 300)
 		kube_status(req, status, &answer, &message);
-	if (status == 401 && !req->reauthorized) {
-		/* It may have been replaced within the granularity of its file's times. */
-		req->reauthorized = true;
+	/* The token may have been replaced within the granularity of its file's times. */
+	if (status == 401)
 		kube_token_forget(req->kube);
+	if (status == 401 && !req->reauthorized) {
+		req->reauthorized = true;
 		(void)uv_timer_start(&req->timer, on_start, 0, 0);
 	} else if (is_transient(status)) {
+		/* bounded here against an overflow, and to what we stand in kube_request_again() */
+		after_s = after_s < 0 || after_s > 86400 ? 86400 : after_s;
 		kube_request_again(req, answer.err.msg, (uint64_t)after_s * 1000);
 	} else {
 		req->done(req, &answer);

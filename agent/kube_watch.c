@@ -297,7 +297,7 @@ void kube_watch_pods(struct kube *kube)
 {
 	struct kube_watch *watch;
 
-	if (kube->watch)
+	if (kube->watch || kube->dying)
 		return;
 	watch = gs_calloc(1, sizeof(*watch));
 	kube->watch = watch;

@@ -20,6 +20,7 @@ Tests steer it through the socket DIR/admin.sock: one JSON object a connection, 
       "hang": true                      not at all; or
       "stream": [TEXT...], "how": HOW   200 with these pieces, then the end (clean, reset, hang)
       "store": true                     after having done what was asked
+  {"op": "forget"}                      no rules any more
   {"op": "log"}                         the requests so far, and what they held
   {"op": "events"}                      the Events
 """
@@ -99,6 +100,8 @@ def admin(ask):
         state.drops.append(ask["how"])
     elif op == "rule":
         state.rules.append(dict({"times": 1}, **ask))
+    elif op == "forget":
+        state.rules = []
     elif op == "log":
         return {"log": state.log}
     elif op == "events":

@@ -130,6 +130,15 @@ unsigned int kubeclient_asked(struct kubeclient *client, const char *what)
 	return n;
 }
 
+void kubeclient_until_asked(struct kubeclient *client, const char *what, unsigned int n)
+{
+	for (int i = 0; kubeclient_asked(client, what) < n; i++) {
+		if (i == DEADLINE_MS / 20)
+			fail_msg("the server was not asked '%s' %u times", what, n);
+		kubeclient_run(client, 20);
+	}
+}
+
 /* ---- What the client tells. */
 
 static void on_pod(const struct kube_pod *pod, bool gone, void *arg)
@@ -186,7 +195,7 @@ void kubeclient_open(struct kubeclient *client)
 	tune = &client->kube->tune;
 	tune->backoff_min_ms = 20;
 	tune->backoff_max_ms = 100;
-	tune->stall_ms = 300;
+	tune->stall_ms = 5000;
 	tune->event_gap_ms = 0;
 	tune->watch_short_ms = 200;
 }

@@ -48,6 +48,9 @@ void kubeclient_run(struct kubeclient *client, unsigned int ms);
 /* How often the server was asked what contains @what. */
 unsigned int kubeclient_asked(struct kubeclient *client, const char *what);
 
+/* Runs the loop until that is @n times or more. */
+void kubeclient_until_asked(struct kubeclient *client, const char *what, unsigned int n);
+
 /* For kube_delete_pod(). */
 void kubeclient_done(int result, const struct gs_err *err, void *client);
 

@@ -243,6 +243,7 @@ static void test_config(void **state)
 		{ "https://", "t", "n", "no URL" },
 		{ "ftp://h", "t", "n", "must begin with https" },
 		{ "http://10.0.0.1:8080", "t", "n", "in the clear" },
+		{ "http://127.example:8080", "t", "n", "in the clear" },
 		{ "https://me:secret@h", "t", "n", "has a user" },
 		{ "https://h/?x", "t", "n", "has a user" },
 		{ "https://h:6443", "t", "n", NULL },

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The watch of a node's pods, against a server that does what servers and networks do. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,6 +104,7 @@ static void test_pages(void **state)
 static void test_pages_expired(void **state)
 {
 	client.kube->tune.page = 1;
+	client.kube->tune.stall_ms = 1000;
 	kubeclient_put(&client, "a/p1", "u1", "Running", "");
 	kubeclient_put(&client, "a/p2", "u2", "Running", "");
 	kubeclient_tell(&client, "{'op':'rule','match':'continue=','status':410}");
@@ -128,6 +132,7 @@ static void test_ended_and_resumed(void **state)
 		(void)snprintf(text, sizeof(text), "pod a/q%zu u Running\n", i);
 		kubeclient_until(&client, text);
 	}
+	kubeclient_until_asked(&client, "watch=1", 4);
 	/* from where it was: nothing twice, no second list */
 	never_told("synced");
 	never_told("probe");
@@ -142,9 +147,8 @@ static void test_bookmark(void **state)
 	kubeclient_until(&client, "synced\n");
 	watching("a/p1");
 	kubeclient_tell(&client, "{'op':'bookmark'}");
-	kubeclient_run(&client, 100);
-	/* all up to the bookmark is too old, the bookmark is not */
 	kubeclient_tell(&client, "{'op':'drop','how':'clean'}");
+	kubeclient_until_asked(&client, "watch=1", 2);
 	watching("a/p2");
 	assert_int_equal(kubeclient_asked(&client, "resourceVersion=1002\""), 1);
 }
@@ -156,15 +160,15 @@ static void test_gone(void **state)
 	kubeclient_put(&client, "a/two", "u2", "Running", "");
 	kubeclient_until(&client, "synced\n");
 	watching("a/p1");
-	client.kube->tune.backoff_min_ms = client.kube->tune.backoff_max_ms = 400;
+	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','status':503,'times':1000}");
 	kubeclient_tell(&client, "{'op':'drop','how':'reset'}");
-	kubeclient_run(&client, 100);
+	kubeclient_until(&client, "bad: GET /api/v1/pods: ");
 	/* nobody watches: one goes, one is another pod now, and the history is lost */
 	kubeclient_tell(&client, "{'op':'remove','pod':'a/one'}");
 	kubeclient_tell(&client, "{'op':'remove','pod':'a/two'}");
 	kubeclient_put(&client, "a/two", "u3", "Pending", "");
 	kubeclient_tell(&client, "{'op':'expire'}");
-	kubeclient_until(&client, "bad: GET /api/v1/pods: ");
+	kubeclient_tell(&client, "{'op':'forget'}");
 	kubeclient_until(&client, "pod a/p1 probe Pending\npod a/two u3 Pending\n"
 				  "gone a/one u1\ngone a/two u2\nsynced\n");
 	/* not from a cache that may be behind */
@@ -183,7 +187,7 @@ static void test_gone_for_ever(void **state)
 	kubeclient_until(&client, "synced\n");
 	kubeclient_run(&client, 1000);
 	n = kubeclient_asked(&client, "watch=1");
-	assert_in_range(n, 4, 12);
+	assert_in_range(n, 2, 12);
 }
 
 /* A watch that ends as soon as it began is not begun again without end. */
@@ -194,7 +198,7 @@ static void test_short_watches(void **state)
 	kube_watch_pods(client.kube);
 	kubeclient_until(&client, "synced\n");
 	kubeclient_run(&client, 1000);
-	assert_in_range(kubeclient_asked(&client, "watch=1"), 4, 12);
+	assert_in_range(kubeclient_asked(&client, "watch=1"), 2, 12);
 	never_told("bad");
 }
 
@@ -257,10 +261,12 @@ static void test_silent(void **state)
 {
 	kubeclient_tell(&client, "{'op':'rule','match':'limit=','hang':true}");
 	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','stream':[],'how':'hang'}");
+	client.kube->tune.stall_ms = 300;
 	client.kube->tune.watch_quiet_ms = 400;
 	kubeclient_put(&client, "a/one", "u1", "Running", "");
 	kube_watch_pods(client.kube);
 	kubeclient_until(&client, "bad: GET /api/v1/pods: nothing came for 300 ms\n");
+	client.kube->tune.stall_ms = 5000;
 	kubeclient_until(&client, "well\npod a/one u1 Running\nsynced\n");
 	/* a watch may be silent: no failure, only a new one */
 	watching("a/two");
@@ -303,6 +309,41 @@ static void test_no_server(void **state)
 	kubeclient_until(&client, "well\nsynced\n");
 }
 
+/* What finds out that the server's machine is gone: the socket of the watch is set up for that. */
+static void test_dead_peer(void **state)
+{
+	static const struct {
+		int level, option, value;
+	} wanted[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },	  { IPPROTO_TCP, TCP_KEEPIDLE, 30 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 10 },	  { IPPROTO_TCP, TCP_KEEPCNT, 3 },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 30000 },
+	};
+	int n = 0, port = atoi(strrchr(client.config.server, ':') + 1);
+
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "synced\n");
+	watching("a/one");
+	for (int fd = 3; fd < 200; fd++) {
+		struct sockaddr_in peer = { 0 };
+		socklen_t len = sizeof(peer);
+		int value;
+
+		if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 ||
+		    peer.sin_family != AF_INET || ntohs(peer.sin_port) != port)
+			continue;
+		n++;
+		for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+			len = sizeof(value);
+			assert_int_equal(
+				getsockopt(fd, wanted[i].level, wanted[i].option, &value, &len), 0);
+			assert_int_equal(value, wanted[i].value);
+		}
+		assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	}
+	assert_int_equal(n, 1);
+}
+
 /* Freed at whatever moment; teardown sees whether all was closed. */
 static void test_freed_at_once(void **state)
 {
@@ -331,7 +372,8 @@ int main(void)
 		test(error_event),     test(broken_json),
 		test(left_out),	       test(silent),
 		test(watch_times_out), test(server_busy),
-		test(no_server),       test(freed_at_once),
+		test(no_server),       test(dead_peer),
+		test(freed_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup_all, teardown_all);
