@@ -8,8 +8,9 @@
 #	container_probe team-a/dev dind /dev/nvidia0
 #	pod_remove team-a/dev
 #
-# Options are podspec.py's. With CRICTL naming a crictl, that is used instead of cri.py. What was
-# made is remembered in files below $NODE_DIR/pods, so the functions may be called in subshells.
+# Options are podspec.py's; those in the array CONTAINER_OPTIONS go to every container. With CRICTL
+# naming a crictl, that is used instead of cri.py. What was made is remembered in files below
+# $NODE_DIR/pods, so the functions may be called in subshells.
 
 # Where the Python form of cri.proto is.
 export CRI_PROTO=$GS_BUILD/tests-lib/cri
@@ -56,7 +57,8 @@ container_create() {
 	local dir=$NODE_DIR/pods/${1//\//_} name=$2
 	shift 2
 	[[ " $* " == *" --image "* ]] || set -- --image "$IMAGE" "$@"
-	"$GS_PYTHON" "$GS_LIB/podspec.py" container "$name" "$@" >"$dir/$name.json"
+	"$GS_PYTHON" "$GS_LIB/podspec.py" container "$name" "${CONTAINER_OPTIONS[@]}" "$@" \
+		>"$dir/$name.json"
 	cri create "$(<"$dir/id")" "$dir/$name.json" "$dir/pod.json" >"$dir/$name.id"
 }
 

@@ -24,6 +24,13 @@ def modes(args, **defaults):
     return {f"{kind}": MODES[mode] for kind, mode in asked.items()}
 
 
+def cgroup_parent(base, uid):
+    """As the kubelet names it for the one cgroup driver and for the other."""
+    if base.endswith(".slice"):
+        return f"{base.removesuffix('.slice')}-pod{uid.replace('-', '_')}.slice"
+    return f"{base}/pod{uid}"
+
+
 def pod(args):
     namespace, name = args.name.split("/")
     uid = args.uid or str(uuid.uuid5(uuid.NAMESPACE_URL, args.name))
@@ -36,7 +43,7 @@ def pod(args):
                    "io.kubernetes.pod.uid": uid},
         "annotations": dict(args.annotation or []),
         "linux": {
-            "cgroup_parent": f"{args.cgroup_parent}/pod{uid}",
+            "cgroup_parent": cgroup_parent(args.cgroup_parent, uid),
             "security_context": {
                 "namespace_options": modes(args, network="node", pid="container", ipc="pod"),
                 "privileged": args.privileged,

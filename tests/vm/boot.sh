@@ -29,6 +29,7 @@ source "$VM_DIR/lib/kernel.sh"
 source "$VM_DIR/lib/user.sh"
 source "$VM_DIR/lib/initramfs.sh"
 source "$VM_DIR/lib/klog.sh"
+source "$VM_DIR/lib/qemu.sh"
 
 usage() {
 	sed -n '/^#\t/,/^# Output/{/^# Output/d;s/^#//p}' "$0" >&2
@@ -97,62 +98,20 @@ EOF
 pack_cpio "$root" "$work/cpio"
 cat "$BASE_CPIO" "$work/cpio" >"$work/initrd"
 
-accel=tcg,thread=$thread
 if [[ -n $icount ]]; then
-	smp=1 accel=tcg,thread=single
+	smp=1 thread=single
 fi
-case $K_ARCH in
-amd64)
-	qemu=(qemu-system-x86_64 -M q35 -cpu max)
-	console=ttyS0
-	;;
-arm64)
-	qemu=(qemu-system-aarch64 -M "virt,gic-version=3" -cpu "max,pauth-impdef=on")
-	console=ttyAMA0
-	;;
-esac
 if [[ $K_TOOLCHAIN == source ]]; then
-	# With five levels of page tables KASAN sometimes reports the kernel's own start, wrongly.
-	qemu+=(-cpu "max,la57=off")
 	append+=" kasan_multi_shot" # one report does not hide the next
 fi
-qemu+=(-accel "$accel" -smp "$smp" -m "$mem" -display none -nodefaults -no-user-config -no-reboot
-	-kernel "$K_DIR/boot" -initrd "$work/initrd"
-	-append "console=$console panic=-1 loglevel=5 vm.cgroup=$cgroup vm.shell=$shell $append")
-[[ -z $icount ]] || qemu+=(-icount "shift=0,sleep=off")
+qemu_machine "$smp" "$mem" "$thread"
+QEMU+=(-no-reboot -kernel "$K_DIR/boot" -initrd "$work/initrd"
+	-append "console=$CONSOLE panic=-1 loglevel=5 vm.cgroup=$cgroup vm.shell=$shell $append")
+[[ -z $icount ]] || QEMU+=(-icount "shift=0,sleep=off")
 
 if [[ -n $shell ]]; then
 	rm -rf "${work:?}/root" "$work/cpio"
-	"${qemu[@]}" -serial mon:stdio
+	"${QEMU[@]}" -serial mon:stdio
 	exit
 fi
-
-mkdir -p "$(dirname "$log")"
-: >"$work/out"
-: >"$work/status"
-qemu+=(-serial "file:$log" -device virtio-serial-pci
-	-chardev "file,id=out,path=/dev/stdout,append=on"
-	-device "virtserialport,chardev=out,name=out,nr=1"
-	-chardev "file,id=status,path=$work/status"
-	-device "virtserialport,chardev=status,name=status,nr=2")
-# QEMU opens /dev/stdout, which works with a pipe and not with a socket. (As a stdio device it would
-# close the port at the end of stdin.)
-set +e
-timeout -k 5 "$limit" "${qemu[@]}" </dev/null | cat
-rc=${PIPESTATUS[0]}
-set -e
-# ash's time stamps and QEMU's firmware leave carriage returns.
-sed -i 's/\r//g' "$log"
-
-status=$(<"$work/status")
-if [[ -z $status ]]; then
-	if ((rc == 124 || rc == 137)); then
-		say "$name: not finished after $limit s; the end of $log:"
-	else
-		say "$name: stopped before the command ended (QEMU's status $rc); the end of $log:"
-	fi
-	tail -n 60 "$log" >&2
-	exit 99
-fi
-klog_check "$log" || exit 99
-exit "$status"
+qemu_run "$name" "$limit" "$log" "$work"

@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Boots a node.
+
+# node_boot NAME IMAGE OVERLAY WORK LIMIT LOG: boots the kernel of kernel_get with the image's disk
+# and the folder OVERLAY laid over it; /vm/command in there is what runs. Before, the caller sets
+# NODE_SMP, NODE_MEM, NODE_THREAD, NODE_CGROUP (NODE_SHELL (see boot.sh), NODE_APPEND (for the command line) and
+# NODE_DRIVE (options of the drive: ",snapshot=on" leaves the image as it is).
+# The journal of a command that failed becomes LOG with .journal for .log. Status: see qemu_run.
+node_boot() {
+	local name=$1 image=$2 overlay=$3 work=$4 limit=$5 log=$6 append
+	mkdir -p "$work/initrd.root"
+	mv "$overlay" "$work/initrd.root/node"
+	cp "$NODE_DIR/init" "$work/initrd.root/init"
+	pack_cpio "$work/initrd.root" "$work/cpio"
+	cat "$BASE_CPIO" "$work/cpio" >"$work/initrd"
+	rm -rf "$work/initrd.root" "$work/cpio"
+
+	qemu_machine "$NODE_SMP" "$NODE_MEM" "$NODE_THREAD"
+	# No -no-reboot: a test may ask for one, and the first stage knows whether it did.
+	append="console=$CONSOLE panic=-1 loglevel=5 mitigations=off apparmor=0 audit=0"
+	append+=" systemd.show_status=no systemd.gpt_auto=no systemd.journald.forward_to_console=no"
+	case $NODE_CGROUP in
+	v2) append+=" systemd.unified_cgroup_hierarchy=1" ;;
+	hybrid | v1)
+		append+=" systemd.unified_cgroup_hierarchy=0 SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"
+		[[ $NODE_CGROUP == hybrid ]] ||
+			append+=" systemd.legacy_systemd_cgroup_controller=1"
+		;;
+	*) die "no cgroup layout '$NODE_CGROUP'" ;;
+	esac
+	QEMU+=(-kernel "$K_DIR/boot" -initrd "$work/initrd" -append "$append vm.shell=${NODE_SHELL:-} $NODE_APPEND"
+		-drive "file=$image,format=raw,if=virtio,cache=unsafe$NODE_DRIVE")
+	if [[ -n ${NODE_SHELL:-} ]]; then
+		"${QEMU[@]}" -serial mon:stdio
+		return
+	fi
+	NODE_JOURNAL=${log%.log}.journal
+	rm -f "$NODE_JOURNAL"
+	mkdir -p "${log%/*}"
+	qemu_run "$name" "$limit" "$log" "$work" \
+		-chardev "file,id=journal,path=$NODE_JOURNAL" \
+		-device "virtserialport,chardev=journal,name=journal,nr=3"
+}
