@@ -100,6 +100,12 @@ void reconcile_soon(struct agent *agent, unsigned int ms);
 /* Looks at every holding that is idle, and lends what may be lent. */
 void lend_consider(struct agent *agent);
 
+/*
+ * Is there a member whose touches the module can't see (its process is not known yet, or its watch
+ * was refused)? Silence proves nothing then.
+ */
+bool lend_unwatched(const struct agent *agent, const struct plan_holding *plan);
+
 /* A reading of a card came: keeps count of how long it has been quiet. */
 void lend_loaded(struct agent *agent, const struct card *card, const struct load *load);
 

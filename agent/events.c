@@ -46,11 +46,14 @@ static void on_state(struct agent *agent, const struct gs_kevent *event)
 	}
 	hold->state = event->state;
 	hold->since_ms = event->time_ns / 1000000;
+	if (event->state != GS_RETURNING)
+		log_state(event);
 	switch (event->state) {
 	case GS_RETURNING:
 		hold->seq = event->event_seq;
 		hold->drained = false;
 		back_begin(agent, hold);
+		log_state(event); /* somebody waits: first things first */
 		/* who has no file open now is drained, and there is no event for that */
 		reconcile_soon(agent, 0);
 		break;
@@ -69,8 +72,6 @@ static void on_state(struct agent *agent, const struct gs_kevent *event)
 	default:
 		break;
 	}
-	/* a line of the log is written when what it tells of has been seen to */
-	log_state(event);
 	server_changed(agent);
 }
 

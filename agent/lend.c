@@ -38,6 +38,19 @@ static int not_now(struct hold *hold, const char *why)
 	return -EAGAIN;
 }
 
+bool lend_unwatched(const struct agent *agent, const struct plan_holding *plan)
+{
+	for (size_t i = 0; i < plan->members.n; i++) {
+		const struct plan_watch *planned = plan_watch(&agent->plan, plan->members.v[i]);
+		const struct gs_kwatch *w =
+			planned ? gs_kstate_watch(&agent->state, planned->name) : NULL;
+
+		if (!w || !gs_strv_has(&w->holdings, plan->name))
+			return true;
+	}
+	return false;
+}
+
 static int check_card(struct agent *agent, struct hold *hold, const struct plan_holding *plan,
 		      const char *name)
 {
@@ -65,6 +78,8 @@ static int check(struct agent *agent, struct hold *hold, const struct plan_holdi
 		return not_now(hold, plan->why_not);
 	if (gs_boottime_ms() < hold->starting_until_ms)
 		return not_now(hold, "a container that holds it is starting");
+	if (lend_unwatched(agent, plan))
+		return not_now(hold, "a container that holds it is not watched");
 	for (size_t i = 0; i < plan->cards.n; i++) {
 		int r = check_card(agent, hold, plan, plan->cards.v[i]);
 
@@ -129,6 +144,9 @@ int lend_now(struct agent *agent, struct hold *hold, struct gs_err *err)
 		return 0;
 	if (hold->state != GS_IDLE)
 		return gs_err_set(err, EAGAIN, "holding %s is not idle", hold->name);
+	if (lend_unwatched(agent, plan))
+		return gs_err_set(err, EAGAIN, "a container of holding %s is not watched",
+				  hold->name);
 	return lend(agent, hold, plan, err);
 }
 

@@ -194,6 +194,24 @@ static void end_unguarded(struct agent *agent)
 	}
 }
 
+/* A member that nobody watches joined a holding that is lent. */
+static void take_back_unwatched(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->n_holds; i++) {
+		struct hold *hold = &agent->holds[i];
+		const struct plan_holding *plan = plan_holding(&agent->plan, hold->name);
+		struct gs_err err = { 0 };
+
+		if (hold->state != GS_LENT || !plan || !lend_unwatched(agent, plan))
+			continue;
+		gs_log_fields(GS_LOG_WARN, "taken back: a container that holds it is not watched",
+			      "holding", hold->name, NULL);
+		if (back_withdraw(agent, hold, &err) < 0)
+			gs_log_fields(GS_LOG_ERROR, "not taken back", "holding", hold->name, "why",
+				      err.msg, NULL);
+	}
+}
+
 void reconcile(struct agent *agent)
 {
 	struct gs_err err = { 0 };
@@ -205,6 +223,7 @@ void reconcile(struct agent *agent)
 		return;
 	}
 	end_unguarded(agent);
+	take_back_unwatched(agent);
 	if (agent->containers.incomplete)
 		reconcile_soon(agent, INCOMPLETE_MS);
 	lend_consider(agent);
