@@ -21,7 +21,8 @@ struct ctl_verb {
 	int (*run)(int argc, char **argv); /* argv[0] is the verb; gives the exit status */
 };
 
-extern const struct ctl_verb ctl_spec, ctl_config, ctl_grant, ctl_containers, ctl_kmod;
+extern const struct ctl_verb ctl_status, ctl_inspect, ctl_lend, ctl_reclaim, ctl_events, ctl_grant,
+	ctl_containers, ctl_spec, ctl_config, ctl_kmod;
 
 /* Prints the verb's help to stdout; CTL_OK. */
 int ctl_help(const struct ctl_verb *verb);
@@ -33,7 +34,10 @@ __attribute__((format(printf, 2, 3))) int ctl_misused(const struct ctl_verb *ver
 /* Prints the error to stderr, and what to do where that is known; CTL_FAILED. */
 int ctl_failed(const struct gs_err *err);
 
-/* Makes what a terminal would obey (control characters in a pod's names) '?'; gives @s. */
+/*
+ * Makes every byte '?' that a terminal would obey (control characters in a pod's names, C1's too),
+ * that turns the order of what is shown, or that is no UTF-8. Gives @s.
+ */
 char *ctl_printable(char *s);
 
 /* "gpusharectl: <text>" to stderr. */

@@ -13,7 +13,7 @@
 /* What the call asks for. */
 struct call {
 	struct gs_grant grant;
-	bool list;
+	bool list, spot;
 	const char *revoke;
 	enum ctl_format format;
 };
@@ -91,6 +91,9 @@ static int read_option(int opt, struct call *call)
 	case 'l':
 		call->list = true;
 		return CTL_OK;
+	case 'p':
+		call->spot = true;
+		return CTL_OK;
 	case 'r':
 		call->revoke = optarg;
 		return CTL_OK;
@@ -107,14 +110,23 @@ static int serve(const struct call *call)
 		    call->grant.cards.n;
 	cleanup_config struct gs_config config = { 0 };
 
-	if (make + call->list + (call->revoke != NULL) > 1)
-		return ctl_misused(&ctl_grant, "--list, --revoke and --source exclude each other");
-	if (!call->list && !call->revoke && !call->grant.n_sources)
+	if ((make || call->spot) + call->list + (call->revoke != NULL) > 1)
+		return ctl_misused(&ctl_grant, "--list, --revoke and --%s exclude each other",
+				   call->spot ? "spot" : "source");
+	if (call->spot && call->grant.n_sources)
+		return ctl_misused(&ctl_grant,
+				   "--spot and --source exclude each other: the sources are those "
+				   "who hold the card");
+	if (call->spot && !call->grant.cards.n)
+		return ctl_misused(&ctl_grant, "--spot needs at least one --card");
+	if (!call->list && !call->revoke && !call->spot && !call->grant.n_sources)
 		return ctl_misused(&ctl_grant, "a grant needs at least one --source");
 	if (ctl_load_config(&config) != CTL_OK)
 		return CTL_FAILED;
 	if (call->list)
 		return ctl_grant_list(config.lib_dir, call->format);
+	if (call->spot)
+		return ctl_grant_spot(&config, &call->grant, call->format);
 	return call->revoke ? end_grant(config.lib_dir, call->revoke) :
 			      create(config.lib_dir, call);
 }
@@ -125,6 +137,7 @@ static int run(int argc, char **argv)
 		{ "source", required_argument, NULL, 's' },
 		{ "to", required_argument, NULL, 't' },
 		{ "card", required_argument, NULL, 'c' },
+		{ "spot", no_argument, NULL, 'p' },
 		{ "list", no_argument, NULL, 'l' },
 		{ "revoke", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
@@ -153,6 +166,8 @@ const struct ctl_verb ctl_grant = {
 	.summary = "let a container receive from another pod; list and revoke that",
 	.help = "usage: gpusharectl grant --source NS/POD/CONTAINER [--source ...]\n"
 		"                         [--to NS/POD/CONTAINER] [--card CARD] [-o json]\n"
+		"       gpusharectl grant --spot --card CARD [--card ...] [--to NS/POD/CONTAINER]\n"
+		"                         [-o json]\n"
 		"       gpusharectl grant --list [-o json]\n"
 		"       gpusharectl grant --revoke NAME\n"
 		"\n"
@@ -162,7 +177,10 @@ const struct ctl_verb ctl_grant = {
 		"\n"
 		"  --source  a container of another pod whose devices may be received\n"
 		"  --to      only this container may use the grant\n"
-		"  --card    a card that the grant is about, for the records\n"
+		"  --card    a card that the grant is about, for the records; with --spot one\n"
+		"            to be borrowed, which must be lent now\n"
+		"  --spot    the agent makes a grant to borrow from whoever holds the card,\n"
+		"            until it is taken back\n"
 		"  --list    all grants of this node, with the beginnings of their names\n"
 		"  --revoke  ends a grant, NAME being at least its first six digits; containers\n"
 		"            that run already keep what they have\n"

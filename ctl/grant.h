@@ -13,6 +13,13 @@ json_t *ctl_grant_json(const struct gs_grant *grant, const char *key, const char
 int ctl_grant_list(const char *lib_dir, enum ctl_format format);
 
 /*
+ * Has the agent make a spot grant on the cards of @wanted for its @to, and prints its name; gives
+ * the exit status.
+ */
+int ctl_grant_spot(const struct gs_config *config, const struct gs_grant *wanted,
+		   enum ctl_format format);
+
+/*
  * Finds the one grant whose name begins with @prefix, at least six hex digits. Gives its name (the
  * caller frees), or an error: -EINVAL no such prefix, -ENOENT, -EEXIST several.
  */

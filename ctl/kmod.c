@@ -114,7 +114,7 @@ void ctl_kmod_line(uint64_t ns, const char *fmt, ...)
 
 void ctl_kmod_json_line(json_t *json)
 {
-	(void)json_dumpf(json, stdout, JSON_COMPACT);
+	(void)json_dumpf(json, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
 	(void)putchar('\n');
 	(void)fflush(stdout);
 	json_decref(json);

@@ -10,7 +10,7 @@
 #include "ctl/kmod.h"
 
 /* "held until..." needs no more: why a holding changed, in words. */
-static void add_cause(struct gs_buf *text, const struct gs_kevent *e)
+static void add_cause(struct gs_buf *text, const struct gs_kevent *e, struct ctl_names *names)
 {
 	if (e->cause != GS_BY_TOUCH || !e->pid) {
 		if (e->cause != GS_BY_NONE)
@@ -22,34 +22,39 @@ static void add_cause(struct gs_buf *text, const struct gs_kevent *e)
 		gs_buf_addf(text, " %s", gs_kname_kind(e->kind));
 	if (e->has_dev)
 		gs_buf_addf(text, " of %s", ctl_kmod_dev(e->dev));
-	gs_buf_addf(text, " by pid %u, watch %s)", e->pid, e->watch);
+	if (ctl_names_find(names, e->watch))
+		gs_buf_addf(text, " by pid %u of %s)", e->pid, ctl_names_label(names, e->watch));
+	else
+		gs_buf_addf(text, " by pid %u, watch %s)", e->pid, e->watch);
 }
 
-static void add_state(struct gs_buf *text, const struct gs_kevent *e)
+static void add_state(struct gs_buf *text, const struct gs_kevent *e, struct ctl_names *names)
 {
-	gs_buf_addf(text, "holding %s: %s -> %s", e->name, gs_kname_state(e->from),
-		    gs_kname_state(e->state));
-	add_cause(text, e);
+	gs_buf_addf(text, "holding %s: %s -> %s", ctl_names_label(names, e->name),
+		    gs_kname_state(e->from), gs_kname_state(e->state));
+	add_cause(text, e, names);
 }
 
-char *ctl_kmod_event_text(const struct gs_kevent *e)
+char *ctl_kmod_event_text(const struct gs_kevent *e, struct ctl_names *names)
 {
+	const char *holding = ctl_names_label(names, e->name);
+	const char *watch = ctl_names_label(names, e->watch);
 	struct gs_buf text = { 0 };
 	char longest[GS_DURATION_MAX];
 
 	switch (e->event) {
 	case GS_EV_STATE:
-		add_state(&text, e);
+		add_state(&text, e, names);
 		break;
 	case GS_EV_DRAINED:
-		gs_buf_addf(&text, "holding %s: the last file of its borrowers is closed", e->name);
+		gs_buf_addf(&text, "holding %s: the last file of its borrowers is closed", holding);
 		break;
 	case GS_EV_REVOKED:
-		gs_buf_addf(&text, "borrower %s may touch nothing any more%s", e->watch,
+		gs_buf_addf(&text, "borrower %s may touch nothing any more%s", watch,
 			    e->killed ? ", and was killed" : "");
 		break;
 	case GS_EV_RELEASED:
-		gs_buf_addf(&text, "holding %s: %u held call%s on, the longest after %s", e->name,
+		gs_buf_addf(&text, "holding %s: %u held call%s on, the longest after %s", holding,
 			    e->held, e->held == 1 ? " goes" : "s go",
 			    gs_duration_text(e->held_ms, longest));
 		break;
@@ -58,13 +63,13 @@ char *ctl_kmod_event_text(const struct gs_kevent *e)
 		break;
 	case GS_EV_UNHOOKED:
 		gs_buf_addf(&text, "%s is not hooked any more", ctl_kmod_dev(e->dev));
-		add_cause(&text, e);
+		add_cause(&text, e, names);
 		break;
 	case GS_EV_AGENT:
 		gs_buf_addf(&text, "the agent is %s", e->agent_alive ? "there" : "gone");
 		break;
 	case GS_EV_STOLEN:
-		gs_buf_addf(&text, "a file of borrower %s was used outside it", e->watch);
+		gs_buf_addf(&text, "a file of borrower %s was used outside it", watch);
 		if (e->pid)
 			gs_buf_addf(&text, ", by pid %u", e->pid);
 		gs_buf_adds(&text, ", and refused");
@@ -96,7 +101,16 @@ static void set_text(json_t *json, const char *key, const char *text)
 		set(json, key, json_string(text));
 }
 
-json_t *ctl_kmod_event_json(const struct gs_kevent *e)
+/* Whose name that is, where it is known. */
+static void set_label(json_t *json, const char *key, struct ctl_names *names, const char *name)
+{
+	const char *label = ctl_names_find(names, name);
+
+	if (label)
+		set(json, key, json_string(label));
+}
+
+json_t *ctl_kmod_event_json(const struct gs_kevent *e, struct ctl_names *names)
 {
 	json_t *json = json_object();
 
@@ -105,6 +119,8 @@ json_t *ctl_kmod_event_json(const struct gs_kevent *e)
 	set_number(json, "time_ns", e->time_ns);
 	set_text(json, "holding", e->name);
 	set_text(json, "watch", e->watch);
+	set_label(json, "holder", names, e->name);
+	set_label(json, "container", names, e->watch);
 	if (e->event == GS_EV_STATE) {
 		set_text(json, "from", gs_kname_state(e->from));
 		set_text(json, "state", gs_kname_state(e->state));

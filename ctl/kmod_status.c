@@ -82,7 +82,7 @@ static void add_devs(struct ctl_table *table, const struct gs_kdevs *devs)
 	ctl_table_add(table, text.data);
 }
 
-void ctl_kmod_print_holdings(const struct gs_kstate *state)
+void ctl_kmod_print_holdings(const struct gs_kstate *state, struct ctl_names *names)
 {
 	static const char *const heading[] = { "HOLDING", "STATE",	"SINCE",    "TOUCHED",
 					       "TOUCHES", "LEND-AFTER", "HOLD-MAX", "SETTLE",
@@ -97,7 +97,7 @@ void ctl_kmod_print_holdings(const struct gs_kstate *state)
 	for (size_t i = 0; i < state->n_holdings; i++) {
 		const struct gs_kholding *holding = &state->holdings[i];
 
-		ctl_table_add(&table, holding->name);
+		ctl_table_add(&table, ctl_names_label(names, holding->name));
 		ctl_table_add(&table, gs_kname_state(holding->state));
 		add_ago(&table, holding->since_ns);
 		add_ago(&table, holding->last_touch_ns);
@@ -204,7 +204,7 @@ void ctl_kmod_print(const struct gs_kstate *state)
 	(void)putchar('\n');
 	print_nodes(state);
 	(void)putchar('\n');
-	ctl_kmod_print_holdings(state);
+	ctl_kmod_print_holdings(state, NULL);
 	(void)putchar('\n');
 	print_watches(state);
 }

@@ -228,7 +228,7 @@ static bool is_ours(const struct watching *w, const struct gs_kevent *event)
 
 static void show(const struct watching *w, const struct gs_kevent *event)
 {
-	cleanup_free char *text = is_ours(w, event) ? ctl_kmod_event_text(event) : NULL;
+	cleanup_free char *text = is_ours(w, event) ? ctl_kmod_event_text(event, NULL) : NULL;
 
 	if (text)
 		ctl_kmod_line(event->time_ns, "%s", text);

@@ -9,11 +9,46 @@
 
 #include "ctl/ctl.h"
 
+/* How many bytes the UTF-8 character at @s has, and which it is; 0: it is none. */
+static size_t read_char(const unsigned char *s, unsigned int *ret)
+{
+	static const unsigned int least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t len = s[0] < 0x80     ? 1 :
+		     s[0] >> 5 == 6  ? 2 :
+		     s[0] >> 4 == 14 ? 3 :
+		     s[0] >> 3 == 30 ? 4 :
+				       0;
+
+	if (len <= 1) {
+		*ret = s[0];
+		return len;
+	}
+	*ret = s[0] & (0xffU >> (len + 1));
+	for (size_t i = 1; i < len; i++) {
+		if (s[i] >> 6 != 2)
+			return 0;
+		*ret = *ret << 6 | (s[i] & 0x3f);
+	}
+	return *ret >= least[len] && *ret <= 0x10ffff ? len : 0;
+}
+
+/* Would a terminal obey it (C0, C1), or show what follows in another order (Unicode's marks)? */
+static bool is_order(unsigned int c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
 char *ctl_printable(char *s)
 {
-	for (char *p = s; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
+	for (char *p = s; *p;) {
+		unsigned int c;
+		size_t len = read_char((const unsigned char *)p, &c);
+
+		if (len == 0 || is_order(c))
+			(void)memset(p, '?', len ? len : 1);
+		p += len ? len : 1;
+	}
 	return s;
 }
 
@@ -107,7 +142,7 @@ json_t *ctl_json_list(const struct gs_strv *list)
 
 void ctl_print_json(json_t *json)
 {
-	(void)json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	(void)json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 	(void)putchar('\n');
 	json_decref(json);
 }
