@@ -18,7 +18,9 @@
 #include "common/config.h"
 
 struct evictions;
+struct http;
 struct metrics;
+struct notify;
 struct pods;
 struct server;
 struct spawner;
@@ -57,6 +59,8 @@ struct agent {
 	struct pods *pods;
 	bool kube_ok; /* it answers */
 	struct metrics *metrics;
+	struct http *http;
+	struct notify *notify;
 	struct server *server;
 	struct evictions *evictions;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/events.h"
+#include "agent/observe.h"
 #include "agent/strangers.h"
 #include "common/kname.h"
 #include "common/log.h"
@@ -94,6 +95,7 @@ static void on_event(const struct gs_kevent *event, void *arg)
 	bool old = event->event_seq <= agent->state.status.event_seq;
 	char held[16], ms[16];
 
+	observe_event(agent, event);
 	switch (event->event) {
 	case GS_EV_STATE:
 		if (old)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/observe.h"
 #include "agent/pods.h"
 #include "common/cgroup_kill.h"
 #include "common/cleanup.h"
@@ -62,7 +63,7 @@ static const char *ms_since(uint64_t begun_ms, char buf[24])
 }
 
 /* Kills once more; true: nobody is left. */
-static bool kill_once(struct eviction *e)
+static bool kill_once(struct agent *agent, struct eviction *e)
 {
 	struct gs_err err = { 0 };
 	char ms[24];
@@ -76,6 +77,7 @@ static bool kill_once(struct eviction *e)
 		return true;
 	if (!e->stuck && (r != -ETIMEDOUT || gs_boottime_ms() - e->begun_ms >= STUCK_MS)) {
 		e->stuck = true;
+		observe_eviction(agent, "stuck", 0);
 		gs_log_fields(GS_LOG_ERROR, "a borrower does not end", "container", e->label,
 			      "after_ms", ms_since(e->begun_ms, ms), "why", err.msg, NULL);
 	}
@@ -87,6 +89,7 @@ static void gone(struct agent *agent, struct eviction *e)
 	char ms[24];
 
 	e->empty = true;
+	observe_eviction(agent, "gone", gs_boottime_ms() - e->begun_ms);
 	gs_log_fields(GS_LOG_INFO, "a borrower is gone", "container", e->label, "after_ms",
 		      ms_since(e->begun_ms, ms), NULL);
 	/* its watch can go */
@@ -102,7 +105,7 @@ static void on_timer(uv_timer_t *timer)
 	for (size_t i = 0; i < all->n; i++) {
 		struct eviction *e = &all->v[i];
 
-		if (!e->empty && kill_once(e))
+		if (!e->empty && kill_once(all->agent, e))
 			gone(all->agent, e);
 		/* remembered until the registry has forgotten it, so that it is not begun twice */
 		if (e->empty && !containers_find(&all->agent->containers, e->id)) {
@@ -132,7 +135,7 @@ void evict(struct agent *agent, const struct container *borrower, const char *wh
 	e.label = container_label(&borrower->rec);
 	e.cgroup = borrower->cgroup ? gs_strdup(borrower->cgroup) : NULL;
 	e.begun_ms = gs_boottime_ms();
-	e.empty = kill_once(&e);
+	e.empty = kill_once(agent, &e);
 	gs_log_fields(GS_LOG_INFO, "a borrower is ended", "container", e.label, "why", why, NULL);
 	if (borrower->rec.grant &&
 	    gs_grant_revoke(agent->config.lib_dir, borrower->rec.grant, &err) < 0 &&

@@ -10,13 +10,23 @@
 
 #include "agent/agent.h"
 #include "agent/events.h"
+#include "agent/metrics.h"
+#include "agent/notify.h"
+#include "agent/observe.h"
 #include "agent/pods.h"
+#include "agent/sandbox.h"
 #include "agent/spawner.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
 #include "gpushare/grant.h"
+
+/*
+ * NET_ADMIN: to speak to the kernel module. KILL: borrowers of any user. SYS_PTRACE: to see whose
+ * process that is (/proc/PID/ns).
+ */
+static const cap_value_t capabilities[] = { CAP_NET_ADMIN, CAP_KILL, CAP_SYS_PTRACE };
 
 static int usage(FILE *f)
 {
@@ -51,6 +61,9 @@ static int start(struct agent *agent, struct gs_err *err)
 	r = spawner_attach(agent->spawner, agent->loop, err);
 	if (r < 0)
 		return r;
+	r = observe_start(agent, err);
+	if (r < 0)
+		return r;
 	evictions_new(agent);
 	(void)uv_timer_init(agent->loop, &agent->back_timer);
 	(void)uv_timer_init(agent->loop, &agent->lease_timer);
@@ -65,6 +78,8 @@ static int start(struct agent *agent, struct gs_err *err)
 		r = pods_start(agent, err);
 	if (r == 0)
 		r = reconcile_start(agent, err);
+	if (r == 0)
+		r = notify_new(agent->loop, &agent->notify, err);
 	if (r == 0)
 		(void)uv_timer_start(&agent->lease_timer, on_lease, 0, GS_LEASE_RENEW_MS);
 	return r;
@@ -83,6 +98,8 @@ static void close_handle(uv_handle_t *handle, void *arg)
  */
 static void stop(struct agent *agent)
 {
+	notify_free(agent->notify);
+	observe_stop(agent);
 	server_stop(agent);
 	pods_stop(agent);
 	inventory_free(agent->inventory);
@@ -94,6 +111,7 @@ static void stop(struct agent *agent)
 	(void)uv_run(agent->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(agent->loop);
 	reconcile_free(agent);
+	metrics_free(agent->metrics);
 }
 
 static int run(struct agent *agent, struct gs_err *err)
@@ -109,9 +127,13 @@ static int run(struct agent *agent, struct gs_err *err)
 	(void)uv_signal_start(&term, on_signal, SIGTERM);
 	(void)uv_signal_start(&intr, on_signal, SIGINT);
 	r = start(agent, err);
+	if (r == 0)
+		r = sandbox_filter(err);
 	if (r == 0) {
 		gs_log_fields(GS_LOG_INFO, "started", "version", GPUSHARE_VERSION, NULL);
+		notify_ready(agent->notify);
 		(void)uv_run(&loop, UV_RUN_DEFAULT);
+		notify_stopping(agent->notify);
 		gs_log_fields(GS_LOG_INFO, "stopping", NULL);
 	}
 	stop(agent);
@@ -152,6 +174,8 @@ int main(int argc, char **argv)
 		/* while there is one thread, and before capabilities go */
 		r = spawner_start(&agent.spawner, &err);
 	}
+	if (r == 0)
+		r = sandbox_capabilities(capabilities, GS_ARRAY_SIZE(capabilities), &err);
 	if (r == 0)
 		r = run(&agent, &err);
 	if (r < 0)

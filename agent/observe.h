@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Prometheus is told, and how healthy the agent is. gpushared(8) lists the metrics. */
+#ifndef GPUSHARE_AGENT_OBSERVE_H
+#define GPUSHARE_AGENT_OBSERVE_H
+
+#include "agent/agent.h"
+
+/* Makes the metrics and opens HTTP where the settings have a port. As http_new(). */
+int observe_start(struct agent *agent, struct gs_err *err);
+void observe_stop(struct agent *agent);
+
+/* An event of the kernel module, whatever the agent makes of it. */
+void observe_event(struct agent *agent, const struct gs_kevent *event);
+
+/* A borrower was ended: how ("gone", "stuck"), and after how long. */
+void observe_eviction(struct agent *agent, const char *outcome, uint64_t after_ms);
+
+/* From the event of a return to the first kill that was written, in microseconds. */
+void observe_reaction(struct agent *agent, uint64_t us);
+
+#endif
