@@ -34,7 +34,7 @@ struct hold {
 	bool drained; /* RETURNING: no borrower has a file open */
 	uint64_t drained_ms; /* since when */
 	uint64_t starting_until_ms; /* a holder is about to start: not lent before */
-	bool refused; /* its lending was refused by somebody, and that was told */
+	bool alerted; /* that two pods claim its cards was told */
 	char why_not[160]; /* why it is not lent, for people; "": it may be */
 };
 
@@ -77,6 +77,7 @@ struct agent {
 	uv_timer_t reconcile_timer, back_timer, lease_timer;
 	uv_fs_event_t registry[2]; /* containers/ and deleted/ */
 	uint64_t registry_read_ms;
+	uint64_t event_ns; /* uv_hrtime() when the event that is being handled was read; else 0 */
 };
 
 /* The record of the holding of that name; NULL: none. */

@@ -38,7 +38,7 @@ static bool memory_is_back(struct agent *agent, const struct hold *hold, const s
 	uint64_t gone_ms = gs_boottime_ms() - hold->drained_ms;
 	uint64_t forgiven = 0;
 
-	if (!load || !load->known || load->at_ms <= hold->drained_ms)
+	if (!load || !load->memory_known || load->at_ms <= hold->drained_ms)
 		return gone_ms >= settle_ms && gone_ms >= UNKNOWN_SETTLE_MS;
 	if (gone_ms >= settle_ms)
 		forgiven = load->memory_total / 100 * FORGIVEN_PERCENT;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/cards_json.h"
 #include "agent/events.h"
 #include "agent/observe.h"
 #include "agent/strangers.h"
@@ -95,7 +96,7 @@ static void on_event(const struct gs_kevent *event, void *arg)
 	bool old = event->event_seq <= agent->state.status.event_seq;
 	char held[16], ms[16];
 
-	observe_event(agent, event);
+	agent->event_ns = uv_hrtime();
 	switch (event->event) {
 	case GS_EV_STATE:
 		if (old)
@@ -124,6 +125,8 @@ static void on_event(const struct gs_kevent *event, void *arg)
 	default:
 		break;
 	}
+	agent->event_ns = 0;
+	observe_event(agent, event);
 }
 
 static void on_resync(void *arg)
@@ -162,8 +165,14 @@ static void on_changed(void *arg)
 {
 	struct agent *agent = arg;
 
-	if (agent->inventory)
-		reconcile_soon(agent, 0);
+	struct gs_err err = { 0 };
+
+	if (!agent->inventory)
+		return;
+	if (inventory_cards_json(inventory_cards(agent->inventory), agent->config.run_dir, &err) <
+	    0)
+		gs_log_fields(GS_LOG_ERROR, "cards.json is not written", "why", err.msg, NULL);
+	reconcile_soon(agent, 0);
 }
 
 /* Somebody nobody knows is on a card that is lent: its holder's silence proves nothing now. */

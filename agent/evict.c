@@ -136,6 +136,8 @@ void evict(struct agent *agent, const struct container *borrower, const char *wh
 	e.cgroup = borrower->cgroup ? gs_strdup(borrower->cgroup) : NULL;
 	e.begun_ms = gs_boottime_ms();
 	e.empty = kill_once(agent, &e);
+	if (agent->event_ns)
+		observe_reaction(agent, (uv_hrtime() - agent->event_ns) / 1000);
 	gs_log_fields(GS_LOG_INFO, "a borrower is ended", "container", e.label, "why", why, NULL);
 	if (borrower->rec.grant &&
 	    gs_grant_revoke(agent->config.lib_dir, borrower->rec.grant, &err) < 0 &&

@@ -62,7 +62,7 @@ static int check_card(struct agent *agent, struct hold *hold, const struct plan_
 		return not_now(hold, "the load of a card is not known");
 	if (!seen->quiet_since_ms || now - seen->quiet_since_ms < plan->lend_after_ms)
 		return not_now(hold, "a card was busy a while ago");
-	if (load->memory_total && (load->memory_total - load->memory_used) / 100 * 100 <
+	if (load->memory_known && load->memory_total && (load->memory_total - load->memory_used) / 100 * 100 <
 					  load->memory_total / 100 * agent->settings.lend_min_free)
 		return not_now(hold, "too little of a card's memory is free");
 	if (strangers_on(agent, name, load))
@@ -104,7 +104,7 @@ static int write_files(struct agent *agent, const struct plan_holding *plan, str
 
 		if (!card)
 			return gs_err_set(err, ENODEV, "card %s is gone", plan->cards.v[i]);
-		seen->memory_before = load && load->known ? load->memory_used : 0;
+		seen->memory_before = load && load->memory_known ? load->memory_used : 0;
 		r = lent_write(agent, card, err);
 		if (r < 0)
 			return r;

@@ -41,7 +41,7 @@ void policy_lending(const struct containers *containers, const struct settings *
 		    struct plan_holding *h)
 {
 	const struct container *first = NULL;
-	bool shared = false;
+	bool shared = false, claimed = false;
 
 	h->lend_after_ms = 1;
 	for (size_t i = 0; i < h->members.n; i++) {
@@ -56,10 +56,16 @@ void policy_lending(const struct containers *containers, const struct settings *
 	for (size_t i = 0; first && i < h->members.n; i++) {
 		const struct container *c = containers_find(containers, h->members.v[i]);
 
-		shared |= c != first && c->rec.pod_uid && !same_pod(&c->rec, &first->rec);
+		if (c == first || !c->rec.pod_uid || same_pod(&c->rec, &first->rec))
+			continue;
+		shared |= c->rec.role == GS_ROLE_TARGET;
+		claimed |= c->rec.role == GS_ROLE_HOLDER;
 	}
+	h->claimed_twice = claimed;
 	if (!first)
 		h->why_not = "its holder is not there";
+	else if (claimed)
+		h->why_not = "two pods say that they hold its cards";
 	else if (shared && !settings->lend_shared)
 		h->why_not = "other pods share it";
 	h->lend = !h->why_not;

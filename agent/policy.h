@@ -8,7 +8,8 @@
 /*
  * Sets lend, why_not and lend_after_ms of @h from the annotations of its holders: every one of them
  * must allow it (or say nothing where settings->lend is the default), and the longest absence that
- * one asks for counts. Containers of other pods in it mean that the card is shared.
+ * one asks for counts. Targets of other pods in it mean that the card is shared; two pods that both
+ * say to hold it, that one of them is an impostor, who names a neighbour's card in its environment.
  */
 void policy_lending(const struct containers *containers, const struct settings *settings,
 		    struct plan_holding *h);

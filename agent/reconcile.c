@@ -194,18 +194,36 @@ static void end_unguarded(struct agent *agent)
 	}
 }
 
-/* A member that nobody watches joined a holding that is lent. */
-static void take_back_unwatched(struct agent *agent)
+/*
+ * A holding that is lent, and would not be lent as it is now: a member joined that nobody watches, or
+ * one that is of another pod and says that the card is its own.
+ */
+static const char *wrong_with(struct agent *agent, struct hold *hold,
+			      const struct plan_holding *plan)
+{
+	if (!plan->claimed_twice)
+		hold->alerted = false;
+	else if (!hold->alerted) {
+		hold->alerted = true;
+		gs_log_fields(GS_LOG_ERROR, "two pods say that they hold a card", "holding",
+			      hold->name, NULL);
+	}
+	if (plan->claimed_twice)
+		return plan->why_not;
+	return lend_unwatched(agent, plan) ? "a container that holds it is not watched" : NULL;
+}
+
+static void take_back_wrong(struct agent *agent)
 {
 	for (size_t i = 0; i < agent->n_holds; i++) {
 		struct hold *hold = &agent->holds[i];
 		const struct plan_holding *plan = plan_holding(&agent->plan, hold->name);
+		const char *why = plan ? wrong_with(agent, hold, plan) : NULL;
 		struct gs_err err = { 0 };
 
-		if (hold->state != GS_LENT || !plan || !lend_unwatched(agent, plan))
+		if (hold->state != GS_LENT || !why)
 			continue;
-		gs_log_fields(GS_LOG_WARN, "taken back: a container that holds it is not watched",
-			      "holding", hold->name, NULL);
+		gs_log_fields(GS_LOG_WARN, "taken back", "holding", hold->name, "why", why, NULL);
 		if (back_withdraw(agent, hold, &err) < 0)
 			gs_log_fields(GS_LOG_ERROR, "not taken back", "holding", hold->name, "why",
 				      err.msg, NULL);
@@ -223,7 +241,7 @@ void reconcile(struct agent *agent)
 		return;
 	}
 	end_unguarded(agent);
-	take_back_unwatched(agent);
+	take_back_wrong(agent);
 	if (agent->containers.incomplete)
 		reconcile_soon(agent, INCOMPLETE_MS);
 	lend_consider(agent);

@@ -291,6 +291,17 @@ static void a_shared_card_is_not_lent_unless_the_operator_says_so(void **state)
 	assert_true(only(s)->lend);
 }
 
+static void an_impostor_ends_the_lending(void **state)
+{
+	struct scene *s = *state;
+
+	add(s, "a", "main", GS_ROLE_HOLDER, "x-0", LEND);
+	add(s, "thief", "main", GS_ROLE_HOLDER, "x-0", LEND);
+	s->settings.lend_shared = true;
+	assert_false(only(s)->lend);
+	assert_true(s->plan.holdings[0].claimed_twice);
+}
+
 static void without_its_holder_nothing_is_lent(void **state)
 {
 	struct scene *s = *state;
@@ -333,6 +344,7 @@ int main(void)
 		TEST(no_word_is_the_operators_default),
 		TEST(nonsense_is_not_lent),
 		TEST(a_shared_card_is_not_lent_unless_the_operator_says_so),
+		TEST(an_impostor_ends_the_lending),
 		TEST(without_its_holder_nothing_is_lent),
 		TEST(long_names_stay_apart),
 	};
