@@ -12,6 +12,7 @@ LIBEXECDIR ?= $(PREFIX)/libexec/gpushare
 DATADIR ?= $(PREFIX)/share/gpushare
 MANDIR ?= $(PREFIX)/share/man
 SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 DESTDIR ?=
 
 AR ?= ar
@@ -167,6 +168,11 @@ install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manua
 	@$(call put,0755,$(B)/gpushare-runtime $(B)/gpusharectl,$(BINDIR))
 	@$(call put,0755,$(B)/gpushared,$(SBINDIR))
 	ln -sf gpusharectl $(DESTDIR)$(BINDIR)/kubectl-gpushare
+	$(INSTALL) -d $(DESTDIR)$(UNITDIR)
+	sed 's|/usr/sbin/|$(SBINDIR)/|' packaging/systemd/gpushared.service \
+		>$(DESTDIR)$(UNITDIR)/.gpushared.service.new
+	chmod 0644 $(DESTDIR)$(UNITDIR)/.gpushared.service.new
+	mv -f $(DESTDIR)$(UNITDIR)/.gpushared.service.new $(DESTDIR)$(UNITDIR)/gpushared.service
 	$(foreach m,$(MANPAGES),$(INSTALL) -D -m 0644 $(m) \
 		$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)) &&) :
 
@@ -184,7 +190,7 @@ install-dkms: ## DESTDIR=: the module's sources for DKMS, in /usr/src [root]
 # Takes away what install put there, and nothing that an administrator wrote.
 uninstall: ## take those away again [root]
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,gpushare-runtime gpusharectl kubectl-gpushare)
-	rm -f $(DESTDIR)$(SBINDIR)/gpushared
+	rm -f $(DESTDIR)$(SBINDIR)/gpushared $(DESTDIR)$(UNITDIR)/gpushared.service
 	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,gpushare-hook gpushare-spec gpushare-probe)
 	rm -f $(addprefix $(DESTDIR)$(DATADIR)/vendors.d/,$(notdir $(VENDORS)))
 	rm -f $(foreach m,$(MANPAGES),\

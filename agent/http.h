@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metrics and health over HTTP, for Prometheus and whoever else looks after the node: GET /metrics,
- * /healthz and /readyz. Runs in the loop and never makes it wait: connections, headers and times are
- * bounded. On loopback addresses only: whoever reaches it may read it.
+ * /healthz and /readyz. Runs in the loop and never makes it wait: connections, headers and times
+ * are bounded. On loopback addresses only: whoever reaches it may read it.
  */
 #ifndef GPUSHARE_AGENT_HTTP_H
 #define GPUSHARE_AGENT_HTTP_H

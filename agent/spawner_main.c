@@ -46,6 +46,18 @@ static void kill_child(pid_t pid)
 	(void)kill(pid, SIGKILL);
 }
 
+/* That the agent is spared when memory runs out is no reason to spare what it starts. */
+static void forget_oom_score(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "0", 1) < 0)
+		errno = 0; /* it may not be lowered: then it was above, and stays */
+	(void)close(fd);
+}
+
 __attribute__((noreturn)) static void exec_child(pid_t parent, char **argv, const int stdio[2])
 {
 	sigset_t none;
@@ -57,6 +69,7 @@ __attribute__((noreturn)) static void exec_child(pid_t parent, char **argv, cons
 		_exit(127);
 	close_from(3);
 	(void)setsid();
+	forget_oom_score();
 	for (int sig = 1; sig < NSIG; sig++)
 		(void)signal(sig, SIG_DFL);
 	(void)sigemptyset(&none);

@@ -30,6 +30,15 @@ struct scene {
 	bool timed_out;
 };
 
+static void set_oom_score(const char *text)
+{
+	FILE *f = fopen("/proc/self/oom_score_adj", "we");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
 static int setup(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
@@ -37,6 +46,7 @@ static int setup(void **state)
 
 	assert_non_null(s);
 	(void)setenv("NOTIFY_SOCKET", "/nowhere", 1);
+	set_oom_score("100"); /* only root may be spared, anybody may be more in danger */
 	assert_int_equal(uv_loop_init(&s->loop), 0);
 	if (spawner_start(&s->spawner, &err) < 0 || spawner_attach(s->spawner, &s->loop, &err) < 0)
 		fail_msg("%s", err.msg);
@@ -143,11 +153,12 @@ static void inherits_little(void **state)
 	/* ls's own descriptor of the folder is 3 */
 	fd = start(s, "cmp - /etc/hostname && echo \"${NOTIFY_SOCKET-none} $LC_ALL\"; "
 		      "echo $(ls /proc/self/fd); grep -E 'Sig(Blk|Ign)' /proc/self/status; "
-		      "read -r _ _ _ _ _ sid _ </proc/$$/stat; [ $sid = $$ ] && echo leader");
+		      "read -r _ _ _ _ _ sid _ </proc/$$/stat; [ $sid = $$ ] && echo leader; "
+		      "cat /proc/self/oom_score_adj");
 	text = read_all(fd);
 	assert_string_equal(text, "none C\n0 1 2 3\n"
 				  "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"
-				  "leader\n");
+				  "leader\n0\n");
 	wait_end(s, 10000);
 	assert_int_equal(s->ended, 1);
 	(void)close(extra);
