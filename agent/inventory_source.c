@@ -185,6 +185,8 @@ static void pump(struct source *source)
 	source->now = take_question(source, 0);
 	source->asking = true;
 	put_question(source, &out);
+	/* The loop's clock stands still while it works; the deadline starts now. */
+	uv_update_time(source->loop);
 	(void)uv_timer_start(&source->deadline, deadline_passed, inventory_deadline_ms, 0);
 	probe_child_send(source->child, out.data, out.len);
 }

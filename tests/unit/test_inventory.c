@@ -191,6 +191,7 @@ static void a_mistake_in_the_catalogue(void **state)
 	const struct inventory_ops ops = { 0 };
 
 	fakecards_vendor(w->root, "a.json", "{\"name\":\"a\",\"title\":\"A\",\"nodes\":[]}");
+	gs_config_free(&w->config);
 	fakecards_config(&w->config, w->root);
 	assert_int_equal(inventory_new(&w->loop, &w->config, "/nowhere", 1000, &ops, &inventory,
 				       &err),

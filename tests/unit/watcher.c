@@ -58,9 +58,21 @@ void watcher_end(struct watcher *w)
 	inventory_deadline_ms = 5000;
 }
 
+/*
+ * Whoever waits looks again. A timer's callback comes before the loop waits for everything else, so
+ * without this it would wait although what it waits for is there.
+ */
+static void look_again(struct watcher *w)
+{
+	uv_stop(&w->loop);
+}
+
 static void changed(void *arg)
 {
-	((struct watcher *)arg)->changed++;
+	struct watcher *w = arg;
+
+	w->changed++;
+	look_again(w);
 }
 
 static void loaded(const struct card *card, const struct load *load, void *arg)
@@ -70,6 +82,7 @@ static void loaded(const struct card *card, const struct load *load, void *arg)
 	assert_ptr_equal(inventory_load(w->inventory, card->name), load);
 	w->loaded++;
 	w->unknown += !load->known;
+	look_again(w);
 }
 
 static void failed(const char *vendor, const char *why, void *arg)
@@ -81,6 +94,7 @@ static void failed(const char *vendor, const char *why, void *arg)
 	free(w->vendor);
 	w->why = gs_strdup(why);
 	w->vendor = gs_strdup(vendor);
+	look_again(w);
 }
 
 void watcher_start(struct watcher *w, unsigned int period_ms)
@@ -97,6 +111,7 @@ void watcher_start(struct watcher *w, unsigned int period_ms)
 static void timed_out(uv_timer_t *timer)
 {
 	*(bool *)timer->data = true;
+	uv_stop(timer->loop);
 }
 
 void watcher_run(struct watcher *w, const unsigned int *count, unsigned int n)
@@ -104,6 +119,7 @@ void watcher_run(struct watcher *w, const unsigned int *count, unsigned int n)
 	bool out = false;
 
 	w->timer.data = &out;
+	uv_update_time(&w->loop);
 	(void)uv_timer_start(&w->timer, timed_out, PATIENCE_MS, 0);
 	while (*count < n && !out)
 		(void)uv_run(&w->loop, UV_RUN_ONCE);
@@ -117,6 +133,7 @@ void watcher_idle(struct watcher *w, unsigned int ms)
 	bool out = false;
 
 	w->timer.data = &out;
+	uv_update_time(&w->loop);
 	(void)uv_timer_start(&w->timer, timed_out, ms, 0);
 	while (!out)
 		(void)uv_run(&w->loop, UV_RUN_ONCE);
