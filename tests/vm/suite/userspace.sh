@@ -115,7 +115,17 @@ gpusharectl kmod events >/tmp/events &
 events=$!
 gpusharectl kmod events -o json -n 3 >/tmp/three &
 three=$!
-listeners 3 # with the agent
+mkdir -p -m 0700 /run/gpushare/containers
+for id in m b; do
+	echo "{\"v\":1,\"id\":\"$id\",\"bundle\":\"/b\",\"role\":\"holder\",\"spec\":{},
+		\"identity\":{\"namespace\":\"team\",\"pod\":\"pod-$id\",\"container\":\"main\"}}" \
+		>/run/gpushare/containers/$id.json
+done
+gpusharectl events >/tmp/named &
+named=$!
+gpusharectl events -o json -n 3 >/tmp/named-three &
+named_three=$!
+listeners 5 # with the agent
 lent h
 container borrower
 kt borrower b h pid="$borrower" kill
@@ -135,6 +145,15 @@ has "events are told in sentences" "$(cat /tmp/events)" \
 	'^[0-9:]{8} borrower b may touch nothing any more' \
 	'^[0-9:]{8} holding h: returning -> active \(release\)$' \
 	'^[0-9:]{8} holding h: 1 held call goes on, the longest after '
+there /tmp/named 'returning -> active'
+has "and with the names of containers" "$(cat /tmp/named)" \
+	'^[0-9:]{8} holding h: lent -> returning \(touch: open of .* by pid [0-9]+ of team/pod-m/main\)$' \
+	'^[0-9:]{8} borrower team/pod-b/main may touch nothing any more'
+ended $named TERM
+ended $named_three
+has "also as JSON" "$status $(wc -l </tmp/named-three) $(tail -n 1 /tmp/named-three)" \
+	'^0 3 \{"event":"state",.*"watch":"m","container":"team/pod-m/main","from":"lent",'
+rm -r /run/gpushare
 ended $three
 is "events -n ends by itself" "$status $(wc -l </tmp/three)" "0 3"
 has "as JSON, one a line" "$(cat /tmp/three)" \
