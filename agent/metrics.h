@@ -30,13 +30,14 @@ void metrics_add(struct metrics *metrics, const struct metric *metric);
 
 /*
  * The values stand in the order of metric->labels, as many as it has. A family keeps at most 1000
- * series; what comes beyond is counted in gpushare_metrics_dropped_total.
+ * series; what comes beyond is counted in gpushare_metrics_dropped_total. A counter is set where
+ * somebody else does the counting; it may begin anew.
  */
 void metrics_inc(struct metrics *metrics, const struct metric *metric, double by, ...);
 void metrics_set(struct metrics *metrics, const struct metric *metric, double value, ...);
 void metrics_observe(struct metrics *metrics, const struct metric *metric, double value, ...);
 
-/* Forgets every series of a gauge's family, to be set anew. */
+/* Forgets every series of a family, to be set anew. */
 void metrics_clear(struct metrics *metrics, const struct metric *metric);
 
 /* Appends the exposition. */

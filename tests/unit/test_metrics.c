@@ -129,6 +129,23 @@ static void counts(void **state)
 		"gpushare_evictions_total{outcome=\"gone\"} 1\n");
 }
 
+/* Somebody else counts. */
+static void counters_that_are_set(void **state)
+{
+	struct metrics *m = *state;
+
+	metrics_set(m, &evictions, 7, "killed");
+	metrics_set(m, &evictions, 9, "killed");
+	has_line(m, "gpushare_evictions_total{outcome=\"killed\"} 9");
+	metrics_clear(m, &evictions);
+	metrics_set(m, &evictions, 1, "gone");
+	text_is(m, DROPPED
+		"0\n"
+		"# HELP gpushare_evictions_total Borrowers that had to go,\\nby outcome: a\\\\b.\n"
+		"# TYPE gpushare_evictions_total counter\n"
+		"gpushare_evictions_total{outcome=\"gone\"} 1\n");
+}
+
 static void gauges_and_four_labels(void **state)
 {
 	struct metrics *m = *state;
@@ -274,6 +291,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(counts),
+		TEST(counters_that_are_set),
 		TEST(gauges_and_four_labels),
 		TEST(numbers),
 		TEST(histograms),
