@@ -86,6 +86,12 @@ struct hold *agent_hold(struct agent *agent, const char *name);
 /* The record of the card of that name, made where there was none. */
 struct seen_card *agent_card(struct agent *agent, const char *name);
 
+/*
+ * Is the card lent, or on its way there or back? By whatever holding: that of a container which is
+ * gone already may still be returning.
+ */
+bool agent_away(struct agent *agent, const char *card);
+
 /* ---- reconcile.c */
 
 /* Starts and stops what makes it happen by itself: changes of the registry, and time. */
@@ -158,6 +164,9 @@ void lease_revoke(struct agent *agent, const struct gs_strv *cards);
 /* Writes the card's file anew, with the cgroups of those who borrow it now. */
 int lent_write(struct agent *agent, const struct card *card, struct gs_err *err);
 void lent_remove(struct agent *agent, const char *card);
+
+/* Does somebody run who borrows that card? */
+bool lent_borrowed(const struct agent *agent, const char *card);
 
 /* What the files say of cards that were lent before this agent started. */
 void lent_read(struct agent *agent);

@@ -15,6 +15,7 @@ struct job {
 	struct gs_klink *link;
 	const struct inventory *inventory;
 	const struct settings *settings;
+	const struct containers *containers;
 	const struct plan *plan;
 	const struct gs_kstate *state;
 	const struct apply_ops *ops;
@@ -216,7 +217,24 @@ static bool planned_watch(const struct plan *plan, const char *name)
 	return false;
 }
 
-/* A borrower's files are still counted for a moment when its container is gone: -EBUSY. */
+/* Is it the watch of a container that runs? */
+static bool is_of_living(const struct job *job, const char *name)
+{
+	for (size_t i = 0; i < job->containers->n; i++) {
+		const struct container *c = &job->containers->v[i];
+		gs_kname own;
+
+		plan_watch_name(c->rec.id, own);
+		if (c->alive && strcmp(own, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A borrower that runs without a lender is to be ended, and guarded until then. Its files are still
+ * counted for a moment when its container is gone: -EBUSY.
+ */
 static void remove_watches(struct job *job)
 {
 	for (size_t i = 0; i < job->state->n_watches; i++) {
@@ -224,7 +242,8 @@ static void remove_watches(struct job *job)
 		struct gs_err err = { 0 };
 		int r;
 
-		if (planned_watch(job->plan, k->name))
+		if (planned_watch(job->plan, k->name) ||
+		    (k->role == GS_BORROWER && is_of_living(job, k->name)))
 			continue;
 		r = gs_klink_watch_del(job->link, k->name, &err);
 		if (r != -EBUSY)
@@ -258,13 +277,14 @@ static void remove_holdings(struct job *job)
 }
 
 bool apply_plan(struct gs_klink *link, const struct inventory *inventory,
-		const struct settings *settings, const struct plan *plan,
-		const struct gs_kstate *state, const struct apply_ops *ops)
+		const struct settings *settings, const struct containers *containers,
+		const struct plan *plan, const struct gs_kstate *state, const struct apply_ops *ops)
 {
 	struct job job = {
 		.link = link,
 		.inventory = inventory,
 		.settings = settings,
+		.containers = containers,
 		.plan = plan,
 		.state = state,
 		.ops = ops,

@@ -62,8 +62,9 @@ static int check_card(struct agent *agent, struct hold *hold, const struct plan_
 		return not_now(hold, "the load of a card is not known");
 	if (!seen->quiet_since_ms || now - seen->quiet_since_ms < plan->lend_after_ms)
 		return not_now(hold, "a card was busy a while ago");
-	if (load->memory_known && load->memory_total && (load->memory_total - load->memory_used) / 100 * 100 <
-					  load->memory_total / 100 * agent->settings.lend_min_free)
+	if (load->memory_known && load->memory_total &&
+	    (load->memory_total - load->memory_used) / 100 * 100 <
+		    load->memory_total / 100 * agent->settings.lend_min_free)
 		return not_now(hold, "too little of a card's memory is free");
 	if (strangers_on(agent, name, load))
 		return not_now(hold, "a process that belongs to nobody known uses a card");

@@ -78,6 +78,17 @@ void lent_remove(struct agent *agent, const char *card)
 			      strerror(errno), NULL);
 }
 
+bool lent_borrowed(const struct agent *agent, const char *card)
+{
+	for (size_t i = 0; i < agent->containers.n; i++) {
+		const struct container *c = &agent->containers.v[i];
+
+		if (c->rec.role == GS_ROLE_BORROWER && c->alive && gs_strv_has(&c->cards, card))
+			return true;
+	}
+	return false;
+}
+
 static bool is_name(const char *name)
 {
 	return name[0] != '.' && !strstr(name, ".gpushare-");

@@ -26,11 +26,6 @@ static void refuse(struct waiting *waiting, const struct gs_err *err)
 
 /* ---- reclaim: a holder is about to start. */
 
-static bool is_away(const struct hold *hold)
-{
-	return hold->state == GS_LENDING || hold->state == GS_LENT || hold->state == GS_RETURNING;
-}
-
 static void reclaim(struct agent *agent, struct waiting *waiting, const json_t *request, bool first)
 {
 	json_t *cards = json_object_get(request, "cards");
@@ -43,15 +38,14 @@ static void reclaim(struct agent *agent, struct waiting *waiting, const json_t *
 		struct hold *hold = name ? ops_hold_of_card(agent, name) : NULL;
 		struct gs_err err = { 0 };
 
-		if (!hold)
-			continue;
-		if (first)
+		if (hold && first) {
 			hold->starting_until_ms = gs_boottime_ms() + STARTING_MS;
-		if (first && back_withdraw(agent, hold, &err) < 0) {
-			refuse(waiting, &err);
-			return;
+			if (back_withdraw(agent, hold, &err) < 0) {
+				refuse(waiting, &err);
+				return;
+			}
 		}
-		waits |= is_away(hold);
+		waits |= name && agent_away(agent, name);
 	}
 	if (!waits)
 		done(waiting);

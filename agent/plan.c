@@ -169,24 +169,28 @@ static bool same_devs(const struct plan_holding *h, const struct gs_kholding *k)
 	return true;
 }
 
+/*
+ * Named for its holder. While that is being restarted, a holding of the same nodes that the module
+ * knows is the same one.
+ */
 static void set_name(const struct containers *containers, const struct gs_kstate *kernel,
 		     struct plan_holding *h)
 {
-	const struct container *first = NULL;
+	for (size_t i = 0; i < h->members.n; i++) {
+		const struct container *c = containers_find(containers, h->members.v[i]);
 
+		if (c->rec.role == GS_ROLE_HOLDER) {
+			name_for(&c->rec, h->name);
+			return;
+		}
+	}
 	for (size_t i = 0; i < kernel->n_holdings; i++) {
 		if (same_devs(h, &kernel->holdings[i])) {
 			memcpy(h->name, kernel->holdings[i].name, sizeof(h->name));
 			return;
 		}
 	}
-	for (size_t i = 0; i < h->members.n; i++) {
-		const struct container *c = containers_find(containers, h->members.v[i]);
-
-		if (!first || (first->rec.role != GS_ROLE_HOLDER && c->rec.role == GS_ROLE_HOLDER))
-			first = c;
-	}
-	name_for(&first->rec, h->name);
+	name_for(&containers_find(containers, h->members.v[0])->rec, h->name);
 }
 
 static void add_watch(const struct container *c, unsigned int role, uint64_t host_pid_ns,

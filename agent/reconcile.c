@@ -48,6 +48,24 @@ struct seen_card *agent_card(struct agent *agent, const char *name)
 	return card;
 }
 
+bool agent_away(struct agent *agent, const char *card)
+{
+	const struct card *c = cards_find(inventory_cards(agent->inventory), card);
+
+	for (size_t i = 0; c && i < agent->n_holds; i++) {
+		const struct hold *hold = &agent->holds[i];
+		const struct gs_kholding *k = gs_kstate_holding(&agent->state, hold->name);
+
+		if (hold->state != GS_LENDING && hold->state != GS_LENT &&
+		    hold->state != GS_RETURNING)
+			continue;
+		for (size_t j = 0; k && j < k->devs.n; j++)
+			if (cards_of_dev(inventory_cards(agent->inventory), k->devs.v[j]) == c)
+				return true;
+	}
+	return false;
+}
+
 /* ---- What the dump says of holdings. */
 
 static void take_holding(struct agent *agent, const struct gs_kholding *k)
@@ -170,8 +188,8 @@ static int look_and_tell(struct agent *agent, struct gs_err *err)
 		return r;
 	plan_make(&agent->containers, inventory_cards(agent->inventory), &agent->settings,
 		  &agent->state, agent->host_pid_ns, &agent->plan);
-	if (link &&
-	    apply_plan(link, agent->inventory, &agent->settings, &agent->plan, &agent->state, &ops))
+	if (link && apply_plan(link, agent->inventory, &agent->settings, &agent->containers,
+			       &agent->plan, &agent->state, &ops))
 		r = dump(agent, err);
 	return r;
 }
@@ -213,6 +231,21 @@ static const char *wrong_with(struct agent *agent, struct hold *hold,
 	return lend_unwatched(agent, plan) ? "a container that holds it is not watched" : NULL;
 }
 
+/* Files in lent/ whose holding went without a word: the module was unloaded, or it is a new boot. */
+static void clean_lent(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->n_cards; i++) {
+		struct seen_card *seen = &agent->cards[i];
+
+		/* a card that the inventory has not told yet is none that is back */
+		if (!seen->lent || !cards_find(inventory_cards(agent->inventory), seen->name) ||
+		    agent_away(agent, seen->name) || lent_borrowed(agent, seen->name))
+			continue;
+		lent_remove(agent, seen->name);
+		seen->lent = false;
+	}
+}
+
 static void take_back_wrong(struct agent *agent)
 {
 	for (size_t i = 0; i < agent->n_holds; i++) {
@@ -242,6 +275,7 @@ void reconcile(struct agent *agent)
 	}
 	end_unguarded(agent);
 	take_back_wrong(agent);
+	clean_lent(agent);
 	if (agent->containers.incomplete)
 		reconcile_soon(agent, INCOMPLETE_MS);
 	lend_consider(agent);

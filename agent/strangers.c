@@ -11,6 +11,7 @@
 
 #include "agent/strangers.h"
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "common/glob.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -78,6 +79,34 @@ const struct container *container_of_process(const struct agent *agent, pid_t pi
 	return NULL;
 }
 
+/* Its parent; 0: none, or it is gone. Field 4 of /proc/PID/stat, behind a name with anything in it. */
+static pid_t parent_of(pid_t pid)
+{
+	cleanup_free char *text = NULL;
+	char path[32];
+	size_t len;
+	int parent;
+	char *end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (gs_file_read(AT_FDCWD, path, 0, 4096, &text, &len, NULL, NULL) < 0)
+		return 0;
+	end = strrchr(text, ')');
+	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* Is it this program, or one of its probes, which look at the card? */
+static bool is_ours(pid_t pid)
+{
+	/* the spawner stands between, and a probe may run a command */
+	for (int i = 0; pid > 1 && i < 4; i++) {
+		if (pid == getpid())
+			return true;
+		pid = parent_of(pid);
+	}
+	return false;
+}
+
 static bool is_exempt(const struct agent *agent, pid_t pid)
 {
 	const struct gs_strv *globs = &agent->settings.exempt_cgroups;
@@ -100,8 +129,8 @@ bool strangers_on(struct agent *agent, const char *card, const struct load *load
 
 		if (c && (c->exempt || gs_strv_has(&c->cards, card)))
 			continue;
-		/* it ended since the reading, or it is one of ours that looks at the card */
-		if (gs_proc_start(pid, &start, NULL) < 0 || is_exempt(agent, pid))
+		/* it may have ended since the reading */
+		if (gs_proc_start(pid, &start, NULL) < 0 || is_ours(pid) || is_exempt(agent, pid))
 			continue;
 		return true;
 	}
