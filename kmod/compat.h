@@ -103,7 +103,8 @@ static inline void gs_own_text(unsigned long *start, unsigned long *size)
  */
 #ifdef TASK_FREEZABLE
 #define GS_FREEZABLE 1
-#define GS_TASK_KILLABLE (TASK_KILLABLE | TASK_FREEZABLE)
+/* UNSAFE: an io_uring of the caller may be locked meanwhile. It is the caller's alone. */
+#define GS_TASK_KILLABLE (TASK_KILLABLE | TASK_FREEZABLE_UNSAFE)
 #else
 #define GS_FREEZABLE 0
 #define GS_TASK_KILLABLE TASK_KILLABLE

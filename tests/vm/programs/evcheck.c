@@ -119,7 +119,8 @@ static void *listen_on(void *data)
 
 		if (end && l->last >= end)
 			return NULL;
-		if (gs_kevent_next(l->events, 100, &what, &e, &er) < 0)
+		/* at the end a slow machine has time to send what is still queued */
+		if (gs_kevent_next(l->events, end ? 5000 : 100, &what, &e, &er) < 0)
 			nl_die("%s: %s", l->name, er.msg);
 		if (what == GS_KEVENT_GOT) {
 			take(l, &e);
