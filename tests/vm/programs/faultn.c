@@ -9,6 +9,7 @@
  *	faultn requests NODE		every request that there is; NODE: not hooked yet
  *	faultn hook NODE		hooking a driver and letting it go
  *	faultn dump			reading dumps
+ *	faultn beat			heartbeats; nodes are hooked
  *	faultn listen			opening a listener
  *	faultn open NODE		an open by whoever calls this: a borrower in a container
  *
@@ -313,6 +314,37 @@ static void requests(const char *path)
 	(void)close(fd);
 }
 
+/* A heartbeat looks whether ftrace works: where it has no memory to ask, no node may be lost. */
+static void beats(void)
+{
+	cleanup_free char *before = kept();
+	struct tally t = { .name = "HEARTBEAT" };
+	struct nl_msg request;
+
+	nl_start(&request, nl.family, GS_CMD_HEARTBEAT);
+	plainly(&request, "a heartbeat");
+	for (unsigned int n = 1, idle = 0; idle < 2; n++) {
+		cleanup_free char *now = NULL;
+		bool fired;
+		int code = ask_armed(&request, n, &fired);
+
+		t.fired += fired;
+		idle = fired ? 0 : idle + 1;
+		t.failed += code > 0;
+		t.good += code == 0;
+		if (code > 0 && !no_memory(code))
+			complain(&t, "allocation %u: %s", n, strerrorname_np(code));
+		/* With the old socket the agent goes. */
+		if (code != 0)
+			renew();
+		now = kept();
+		if (strcmp(now, before) != 0)
+			complain(&t, "allocation %u: gave %d, and left\n%s", n, code, now);
+	}
+	plainly(&request, "a heartbeat");
+	end_tally(&t);
+}
+
 static void hooks(const char *path)
 {
 	struct nl_msg request, undo;
@@ -531,6 +563,8 @@ int main(int argc, char **argv)
 		requests(argv[2]);
 	else if (strcmp(how, "hook") == 0 && argc == 3)
 		hooks(argv[2]);
+	else if (strcmp(how, "beat") == 0)
+		beats();
 	else if (strcmp(how, "dump") == 0)
 		dumps();
 	else if (strcmp(how, "listen") == 0)

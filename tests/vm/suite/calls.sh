@@ -80,6 +80,7 @@ inside "$borrower" fgpu version /dev/fakegpu0 , ping /dev/fakegpu0 , mmap /dev/f
 call=$!
 check "a borrower's calls pass" wait_for 10 printed "^open /dev/fakegpu-misc ok"
 is "its open files are counted, a misc device's too" "$(kt watch b files)" 2
+is "its calls are counted, but for the passive one" "$(kt watch b touches)" 4
 kt withdraw h
 touch /tmp/go1
 wait $call

@@ -46,6 +46,17 @@ kt unhook /dev/fakegpu-uvm 2>/dev/null
 is "no function is left hooked here either" "$(cat $traces)" ""
 check "and the module unloads" rmmod gpushare
 
+# ---- Heartbeats: no memory is no proof that a hook is lost.
+
+insmod /vm/modules/gpushare.ko
+kt hook $nodes >/dev/null
+kt events -b /tmp/events >/tmp/pid
+results faultn beat
+is "no node was lost in between, either" "$(grep -c event=unhooked /tmp/events)" 0
+kill -9 "$(cat /tmp/pid)"
+story "the whole story after that"
+rmmod gpushare
+
 # ---- Requests, dumps, listeners.
 
 insmod /vm/modules/gpushare.ko

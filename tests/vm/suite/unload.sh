@@ -32,13 +32,14 @@ opens() {
 	sed -n "s/^dev=$1 .* open=\([0-9]*\) .*/\1/p" $debug/stats
 }
 
-# unload_in_background; still_unloading: has it not come to an end?
+# unload_in_background; still_unloading: has it not come to an end, long after the last hook has gone?
 unload_in_background() {
 	rmmod gpushare >/tmp/rmmod 2>&1 &
 	rmmod=$!
 }
 still_unloading() {
-	usleep 700000
+	wait_for 20 sh -c "[ ! -s $tracing/enabled_functions ]"
+	sleep 2
 	[ -d "/proc/$rmmod" ] && [ -e /sys/module/gpushare ]
 }
 
