@@ -115,7 +115,7 @@ gpusharectl kmod events >/tmp/events &
 events=$!
 gpusharectl kmod events -o json -n 3 >/tmp/three &
 three=$!
-mkdir -p -m 0700 /run/gpushare/containers
+(umask 077 && mkdir -p /run/gpushare/containers)
 for id in m b; do
 	echo "{\"v\":1,\"id\":\"$id\",\"bundle\":\"/b\",\"role\":\"holder\",\"spec\":{},
 		\"identity\":{\"namespace\":\"team\",\"pod\":\"pod-$id\",\"container\":\"main\"}}" \
@@ -147,7 +147,7 @@ has "events are told in sentences" "$(cat /tmp/events)" \
 	'^[0-9:]{8} holding h: 1 held call goes on, the longest after '
 there /tmp/named 'returning -> active'
 has "and with the names of containers" "$(cat /tmp/named)" \
-	'^[0-9:]{8} holding h: lent -> returning \(touch: open of .* by pid [0-9]+ of team/pod-m/main\)$' \
+	'holding h: lent -> returning \(touch: open of .* by pid [0-9]+ of team/pod-m/main\)$' \
 	'^[0-9:]{8} borrower team/pod-b/main may touch nothing any more'
 ended $named TERM
 ended $named_three
