@@ -159,7 +159,7 @@ static void on_closed(uv_handle_t *handle)
 
 void kube_loop_close(struct kube *kube)
 {
-	/* This still calls set_socket() and set_timer(). */
+	/* This still calls set_socket() and set_timer(), the former for all that should be open. */
 	(void)curl_multi_cleanup(kube->multi);
 	kube->multi = NULL;
 	while (kube->sockets)

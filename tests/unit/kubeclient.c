@@ -207,6 +207,7 @@ void kubeclient_close(struct kubeclient *client)
 	(void)uv_run(&client->loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&client->loop), 0);
 	gs_buf_free(&client->told);
+	client->seen = 0;
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -214,27 +215,40 @@ static void on_tick(uv_timer_t *timer)
 	(void)timer;
 }
 
+/* Behind what was waited for already; NULL: not told. */
+static const char *told(const struct kubeclient *client, const char *what)
+{
+	return client->told.len > 0 ? strstr(client->told.data + client->seen, what) : NULL;
+}
+
 void kubeclient_until(struct kubeclient *client, const char *what)
 {
+	const char *at;
 	uv_timer_t tick;
 	uint64_t end;
-	char *at;
 
 	(void)uv_timer_init(&client->loop, &tick);
 	(void)uv_timer_start(&tick, on_tick, 20, 20);
 	uv_update_time(&client->loop);
 	end = uv_now(&client->loop) + DEADLINE_MS;
-	while (!(client->told.len > 0 && strstr(client->told.data, what)) &&
-	       uv_now(&client->loop) < end)
+	while (!told(client, what) && uv_now(&client->loop) < end)
 		(void)uv_run(&client->loop, UV_RUN_ONCE);
 	uv_close((uv_handle_t *)&tick, NULL);
 	(void)uv_run(&client->loop, UV_RUN_NOWAIT);
-	at = client->told.len > 0 ? strstr(client->told.data, what) : NULL;
+	at = told(client, what);
 	if (!at)
 		fail_msg("'%s' was not told within %d s, but this: %s", what, DEADLINE_MS / 1000,
-			 client->told.data ? client->told.data : "nothing");
-	/* what comes next is looked for behind it */
-	memset(client->told.data, '.', (size_t)(at + strlen(what) - client->told.data));
+			 client->told.data ? client->told.data + client->seen : "nothing");
+	client->seen = (size_t)(at - client->told.data) + strlen(what);
+}
+
+unsigned int kubeclient_told(const struct kubeclient *client, const char *what)
+{
+	unsigned int n = 0;
+
+	for (const char *c = client->told.data; c && (c = strstr(c, what)); c++)
+		n++;
+	return n;
 }
 
 void kubeclient_run(struct kubeclient *client, unsigned int ms)

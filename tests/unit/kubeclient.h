@@ -17,6 +17,7 @@ struct kubeclient {
 	uv_loop_t loop;
 	struct kube *kube;
 	struct gs_buf told;
+	size_t seen; /* so much of it was waited for */
 };
 
 /* Starts the server. */
@@ -41,6 +42,9 @@ void kubeclient_put(struct kubeclient *client, const char *key, const char *uid,
 
 /* Runs the loop until that was told (the first, or after what the last call waited for). */
 void kubeclient_until(struct kubeclient *client, const char *what);
+
+/* How often that was told since the client was made. */
+unsigned int kubeclient_told(const struct kubeclient *client, const char *what);
 
 /* Runs the loop for so long. */
 void kubeclient_run(struct kubeclient *client, unsigned int ms);

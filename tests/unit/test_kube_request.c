@@ -252,6 +252,11 @@ static void test_asked_from_callback(void **state)
 	assert_int_equal(kubeclient_asked(&plain, "POST"), 1);
 	assert_int_equal(kubeclient_asked(&plain, "watch=1"), 1);
 	kube_delete_pod(plain.kube, "a", "one", "u1", once_more, &plain);
+	kube_free(plain.kube);
+	assert_int_equal(kubeclient_told(&plain, "done: -125"), 1);
+	plain.kube = NULL;
+	kubeclient_close(&plain);
+	kubeclient_open(&plain);
 }
 
 /* ---- Events. */

@@ -53,12 +53,6 @@ static void watching(const char *pod)
 	kubeclient_until(&client, what);
 }
 
-static void never_told(const char *what)
-{
-	if (client.told.data && strstr(client.told.data, what))
-		fail_msg("'%s' was told", what);
-}
-
 static void test_watch(void **state)
 {
 	kubeclient_put(&client, "a/one", "u1", "Running", "");
@@ -75,8 +69,8 @@ static void test_watch(void **state)
 	kubeclient_until(&client, "pod a/one u1 Failed\n");
 	kubeclient_tell(&client, "{'op':'remove','pod':'a/one'}");
 	kubeclient_until(&client, "gone a/one u1\n");
-	never_told("far");
-	never_told("bad");
+	assert_int_equal(kubeclient_told(&client, "far"), 0);
+	assert_int_equal(kubeclient_told(&client, "bad"), 0);
 	/* all of that by one list from the cache and one watch */
 	assert_int_equal(kubeclient_asked(&client, "limit=100&resourceVersion=0\""), 1);
 	assert_int_equal(kubeclient_asked(&client, "GET "), 2);
@@ -134,8 +128,9 @@ static void test_ended_and_resumed(void **state)
 	}
 	kubeclient_until_asked(&client, "watch=1", 4);
 	/* from where it was: nothing twice, no second list */
-	never_told("synced");
-	never_told("probe");
+	assert_int_equal(kubeclient_told(&client, "synced"), 1);
+	assert_int_equal(kubeclient_told(&client, "probe"), 3);
+	assert_int_equal(kubeclient_told(&client, "u Running"), 3);
 	assert_int_equal(kubeclient_asked(&client, "limit="), 1);
 
 	assert_in_range(kubeclient_asked(&client, "watch=1"), 4, 5);
@@ -199,7 +194,7 @@ static void test_short_watches(void **state)
 	kubeclient_until(&client, "synced\n");
 	kubeclient_run(&client, 1000);
 	assert_in_range(kubeclient_asked(&client, "watch=1"), 2, 12);
-	never_told("bad");
+	assert_int_equal(kubeclient_told(&client, "bad"), 0);
 }
 
 static void test_error_event(void **state)
@@ -210,6 +205,27 @@ static void test_error_event(void **state)
 	kubeclient_until(&client, "bad: watch of pods: the API server sent an error\nwell\n");
 	watching("a/one");
 	assert_int_equal(kubeclient_asked(&client, "limit="), 1);
+}
+
+/* "Too old" is said in one way or another. */
+static void test_error_event_gone(void **state)
+{
+	static const char *const says[] = {
+		"\\'code\\':410",
+		"\\'code\\':500,\\'reason\\':\\'Expired\\'",
+		"\\'reason\\':\\'Gone\\'",
+	};
+
+	for (size_t i = 0; i < sizeof(says) / sizeof(says[0]); i++)
+		kubeclient_tell(&client,
+				"{'op':'rule','match':'watch=1','stream':["
+				"'{\\'type\\':\\'ERROR\\',\\'object\\':{%s}}\\n']}",
+				says[i]);
+	kube_watch_pods(client.kube);
+	for (int i = 0; i < 4; i++)
+		kubeclient_until(&client, "synced\n");
+	watching("a/one");
+	assert_int_equal(kubeclient_told(&client, "bad"), 0);
 }
 
 static void test_broken_json(void **state)
@@ -270,7 +286,7 @@ static void test_silent(void **state)
 	kubeclient_until(&client, "well\npod a/one u1 Running\nsynced\n");
 	/* a watch may be silent: no failure, only a new one */
 	watching("a/two");
-	never_told("bad");
+	assert_int_equal(kubeclient_told(&client, "bad"), 1);
 }
 
 static void test_watch_times_out(void **state)
@@ -280,7 +296,7 @@ static void test_watch_times_out(void **state)
 	kubeclient_until(&client, "synced\n");
 	kubeclient_run(&client, 2500);
 	assert_in_range(kubeclient_asked(&client, "timeoutSeconds=1&"), 2, 3);
-	never_told("bad");
+	assert_int_equal(kubeclient_told(&client, "bad"), 0);
 	watching("a/one");
 }
 
@@ -365,15 +381,15 @@ int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		test(watch),	       test(pages),
-		test(pages_expired),   test(ended_and_resumed),
-		test(bookmark),	       test(gone),
-		test(gone_for_ever),   test(short_watches),
-		test(error_event),     test(broken_json),
-		test(left_out),	       test(silent),
-		test(watch_times_out), test(server_busy),
-		test(no_server),       test(dead_peer),
-		test(freed_at_once),
+		test(watch),	     test(pages),
+		test(pages_expired), test(ended_and_resumed),
+		test(bookmark),	     test(gone),
+		test(gone_for_ever), test(short_watches),
+		test(error_event),   test(error_event_gone),
+		test(broken_json),   test(left_out),
+		test(silent),	     test(watch_times_out),
+		test(server_busy),   test(no_server),
+		test(dead_peer),     test(freed_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup_all, teardown_all);
