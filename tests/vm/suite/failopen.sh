@@ -240,7 +240,7 @@ total quarantine 0
 total settled 0
 
 # ---- Files of borrowers that others keep.
-test a file parked in the socket of somebody else: two seconds after the borrower's end the user goes on
+test a file parked in a stranger's socket: the user goes on two seconds after the borrower's end
 holding h 0 settle=0 hold_max=60000
 member m h
 m open f 0

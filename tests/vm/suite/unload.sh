@@ -32,7 +32,7 @@ opens() {
 	sed -n "s/^dev=$1 .* open=\([0-9]*\) .*/\1/p" $debug/stats
 }
 
-# unload_in_background; still_unloading: has it not come to an end, long after the last hook has gone?
+# unload_in_background; still_unloading: has it not ended, long after the last hook has gone?
 unload_in_background() {
 	rmmod gpushare >/tmp/rmmod 2>&1 &
 	rmmod=$!
