@@ -247,7 +247,7 @@ int inventory_new(uv_loop_t *loop, const struct gs_config *config, const char *p
 	inventory->open = 2;
 	r = gs_catalogue_load(&inventory->catalogue, &config->vendor_dirs, err);
 	inventory->drivers = gs_calloc(inventory->catalogue.n + 1, sizeof(*inventory->drivers));
-	inventory->v = gs_calloc(inventory->catalogue.n + 1, sizeof(*inventory->v));
+	inventory->v = gs_calloc(inventory->catalogue.n + 1, sizeof(void *));
 	for (size_t i = 0; r == 0 && i < inventory->catalogue.n; i++)
 		r = add_vendor(inventory, inventory->catalogue.v[i].file, probe, err);
 	if (r < 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which cards there are, and how busy each is. Vendors' libraries, files and commands are read by a
- * child process (gpushare-probe) with a deadline: one that hangs or dies is killed and started anew,
- * and until it answers nothing is known of its vendor's cards' load. The loop never waits for it.
+ * child process (gpushare-probe) with a deadline: one that hangs or dies is killed and started
+ * anew, and until it answers nothing is known of its vendor's cards' load. The loop never waits.
  */
 #ifndef GPUSHARE_AGENT_INVENTORY_H
 #define GPUSHARE_AGENT_INVENTORY_H

@@ -399,6 +399,9 @@ bool source_read(struct source *source, const char *id, enum probe_when when)
 		question.card = gs_strdup(id);
 	}
 	add_question(source, 0, question);
+	/* What is being asked may be long. */
+	if (source->asking && source->now.kind == ASK_ALL)
+		probe_child_send(source->child, "\n", 1);
 	pump(source);
 	return true;
 }

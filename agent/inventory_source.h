@@ -37,6 +37,7 @@ struct source *source_new(uv_loop_t *loop, struct spawner *spawner, const char *
 /* Ends the probe; `closed` is called once the loop has closed the handles. */
 void source_free(struct source *source);
 
+/* What the entry says; as long as the source is. */
 const struct vendor_side *source_side(const struct source *source);
 
 /* Asks for the cards, soon. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gpushare-probe: reads cards and their load for the agent, which can do without it when it hangs. */
+/* gpushare-probe: reads cards and their load for the agent, which survives it when it hangs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -38,7 +38,8 @@ static int answer_lines(struct probe *probe, struct gs_buf *in, int out_fd)
 	while ((newline = memchr(start, '\n', (size_t)(end - start)))) {
 		cleanup_buf struct gs_buf out = { 0 };
 
-		probe_answer(probe, start, (size_t)(newline - start), &out);
+		if (newline > start)
+			probe_answer(probe, start, (size_t)(newline - start), &out);
 		if (write_all(out_fd, &out) < 0)
 			return -1;
 		start = newline + 1;
@@ -81,7 +82,7 @@ static int keep_stdout(void)
 /* usage: gpushare-probe AGENT [COMMAND_MS]: the agent's process number, and a command's time. */
 int main(int argc, char **argv)
 {
-	struct probe probe = { 0 };
+	struct probe probe = { .hurries = true };
 	cleanup_free char *sysfs = probe_path("/sys");
 	int r, out;
 
@@ -91,11 +92,11 @@ int main(int argc, char **argv)
 	}
 	/* One that hangs in a call does not see the end of its stdin. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	probe_agent = atoi(argv[1]);
+	probe_agent = (pid_t)strtol(argv[1], NULL, 10);
 	out = keep_stdout();
 	if (out < 0)
 		return 1;
-	probe.command_ms = argc > 2 ? (unsigned int)atoi(argv[2]) : COMMAND_MS_DEFAULT;
+	probe.command_ms = argc > 2 ? (unsigned int)strtoul(argv[2], NULL, 10) : COMMAND_MS_DEFAULT;
 	gs_catalogue_sysfs = sysfs;
 	r = serve(&probe, out);
 	probe_free(&probe);

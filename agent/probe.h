@@ -4,15 +4,16 @@
  * Vendors' libraries, files and commands hang and die; the agent kills the probe then, and nothing
  * else is lost. It never calls back, and it ends when its standard input does.
  *
- * One JSON object a line; requests on descriptor 0, answers on descriptor 1, one for each, in order:
+ * One JSON object a line; requests on stdin, answers on stdout, one for each, in order:
  *
  *   {"seq":N,"op":"vendor","file":NAME,"text":ENTRY}     -> {"seq":N}
  *   {"seq":N,"op":"cards"}                               -> {"seq":N,"cards":[CARD,...]}
  *   {"seq":N,"op":"load","card":ID,"processes":WHEN}     -> {"seq":N,"loads":[LOAD,...]}
  *
- * or {"seq":N,"error":"sentence"}. ENTRY: the text of the catalogue's file. Without "card": all
- * cards. WHEN: "now", "due" (when the last list is old enough for what it costs) or "free" (only
- * where reading the load tells them).
+ * or {"seq":N,"error":"sentence"}. An empty line has no answer: it is sent while the answer to a
+ * "load" is due, and asks to come to an end without a list of processes that is only "due".
+ * ENTRY: the text of the catalogue's file. Without "card": all cards. WHEN: "now", "due" (when the
+ * last list is old enough for what it costs) or "free" (only where reading the load tells them).
  *
  *   CARD  {"id","uuid","pci","index":N,"select":[VALUE,...],
  *          "nodes":[{"path","major":N,"minor":N,"own":B,"revocable":B,"hook":B},...]}
@@ -88,10 +89,11 @@ struct probe {
 	size_t n;
 	struct nvml *nvml;
 	struct fdinfo *fdinfo;
+	bool hurries; /* an empty line on stdin asks to come to an end */
 	unsigned int command_ms; /* how long a command may take */
 };
 
-/* Frees all that it holds; {0} then, but for command_ms. */
+/* Frees all that it holds; what its program has set stays. */
 void probe_free(struct probe *probe);
 
 /*

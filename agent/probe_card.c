@@ -220,7 +220,7 @@ int probe_card_finish(const struct vendor_side *side, struct probe_card *card, s
 		return gs_err_set(err, EINVAL, "a card with an empty id");
 	card->uuid = uuid && uuid[0] ? gs_strdup(uuid) : NULL;
 	card->pci = pci && pci[0] ? gs_strdup(pci) : NULL;
-	card->index = index && !card->slice ? atoi(index) : -1;
+	card->index = index && !card->slice ? (int)strtol(index, NULL, 10) : -1;
 	if (side->inventory.select) {
 		cleanup_free char *value = NULL;
 

@@ -178,7 +178,7 @@ static int read_memory(struct probe *probe, const struct probe_card *card,
 		       const struct number_of *what, struct last *last, uint64_t *ret,
 		       bool *ret_known, struct gs_err *err)
 {
-	double n, unit;
+	double n = 0, unit = 1;
 	int r;
 
 	if (!what->argv.n)
@@ -198,7 +198,7 @@ int probe_command_load(struct probe *probe, const struct probe_card *card, struc
 		       struct gs_err *err)
 {
 	struct last last = { 0 };
-	double busy = 0, unit;
+	double busy = 0, unit = 1;
 	int r = read_memory(probe, card, &probe->side.load.used_of, &last, &ret->used,
 			    &ret->used_known, err);
 

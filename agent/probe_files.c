@@ -117,7 +117,7 @@ static int read_memory(const struct probe_card *card, const char *file, uint64_t
 int probe_files_load(struct probe *probe, const struct probe_card *card, struct probe_load *ret,
 		     struct gs_err *err)
 {
-	double busy;
+	double busy = 0;
 	int r;
 
 	if (!card->folder)

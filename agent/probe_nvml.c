@@ -154,7 +154,7 @@ static int start(struct probe *probe, const char *library, struct gs_err *err)
 
 	if (!probe->nvml) {
 		r = probe_nvml_open(&probe->side, library, &probe->nvml, err);
-		if (r < 0)
+		if (r < 0 || !probe->nvml)
 			return r == -ENOENT && !there ? 0 : r;
 	}
 	if (!probe->nvml->initialised) {
@@ -179,7 +179,7 @@ int probe_nvml_cards(struct probe *probe, struct gs_err *err)
 		probe->nvml->initialised = false;
 	}
 	r = start(probe, probe->side.inventory.library, err);
-	if (r <= 0)
+	if (r <= 0 || !probe->nvml)
 		return r;
 	r = probe->nvml->f.count(&n);
 	if (r)
@@ -291,7 +291,7 @@ int probe_nvml_processes(struct probe *probe, const struct probe_card *card, str
 			 struct gs_err *err)
 {
 	const struct nvml *nvml;
-	nvml_device device;
+	nvml_device device = NULL;
 	int found = device_of(probe, card, &device, err);
 
 	if (found < 0)
@@ -316,7 +316,7 @@ int probe_nvml_load(struct probe *probe, const struct probe_card *card, struct p
 		    struct gs_err *err)
 {
 	struct nvml_utilization u = { 0 };
-	nvml_device device;
+	nvml_device device = NULL;
 	int r = device_of(probe, card, &device, err);
 
 	if (r == 0)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Who has a device node open: a walk over /proc/PID/fd. */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,11 @@
 
 /* A node with 10,000 containers has a tenth of that. */
 #define FILES_MAX 4000000
+/* How many processes to look at before looking whether somebody waits. */
+#define HURRY_EVERY 8
 
 pid_t probe_agent;
+int probe_scan_hurry = -1;
 
 struct scan {
 	const struct probe_card *cards;
@@ -61,11 +64,11 @@ static void look_at(struct scan *scan, pid_t pid, int procfd, int dirfd, const c
 		scan->found(card, pid, procfd, name, scan->arg);
 }
 
-static int scan_process(struct scan *scan, int proc, const char *name, struct gs_err *err)
+static int scan_process(struct scan *scan, int proc, const char *name, pid_t pid,
+			struct gs_err *err)
 {
 	cleanup_close int procfd = -1;
 	cleanup_dir DIR *d = NULL;
-	pid_t pid = atoi(name);
 	struct dirent *e;
 
 	procfd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -86,23 +89,34 @@ static int scan_process(struct scan *scan, int proc, const char *name, struct gs
 	return 0;
 }
 
+/* Does somebody wait for us? A card's return must not wait for a walk over all processes. */
+static bool hurry(void)
+{
+	struct pollfd p = { probe_scan_hurry, POLLIN, 0 };
+
+	return probe_scan_hurry >= 0 && poll(&p, 1, 0) > 0;
+}
+
 int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void *arg,
 	       struct gs_err *err)
 {
 	struct scan scan = { .cards = cards, .n = n, .found = found, .arg = arg };
 	cleanup_free char *path = probe_path("/proc");
 	cleanup_dir DIR *d = opendir(path);
+	size_t seen = 0;
 	struct dirent *e;
 	int r = 0;
 
 	if (!d)
 		return gs_err_errno(err, errno, "open directory %s", path);
 	while (r == 0 && (e = readdir(d))) {
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+
 		/* A library of ours may have the node open, and the agent while it hooks it. */
-		if (atoi(e->d_name) != getpid() && atoi(e->d_name) != probe_agent)
-			r = scan_process(&scan, dirfd(d), e->d_name, err);
+		if (pid > 0 && pid != getpid() && pid != probe_agent)
+			r = scan_process(&scan, dirfd(d), e->d_name, pid, err);
+		if (r == 0 && ++seen % HURRY_EVERY == 0 && hurry())
+			r = gs_err_set(err, EINTR, "something else is more urgent");
 	}
 	return r;
 }

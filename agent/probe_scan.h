@@ -10,6 +10,9 @@
 /* The agent's process; 0: none. */
 extern pid_t probe_agent;
 
+/* A walk ends with -EINTR as soon as this descriptor can be read; -1: none. */
+extern int probe_scan_hurry;
+
 /*
  * An open file: of process @pid, descriptor @fd, which is the card's; @procfd is /proc/PID. A file
  * that several descriptors share is told several times.
@@ -20,7 +23,7 @@ typedef void (*scan_found)(const struct probe_card *card, pid_t pid, int procfd,
 /*
  * Calls @found for every open file of a node that is one of the cards' own, in all processes but
  * ourselves and the agent. -E2BIG: there are more open files on this machine than we look at;
- * -EACCES: a process may not be looked at. Nothing is known then.
+ * -EACCES: a process may not be looked at; -EINTR. Nothing is known then.
  */
 int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void *arg,
 	       struct gs_err *err);

@@ -65,20 +65,21 @@ void vendor_side_free(struct vendor_side *side)
 /* null counts as absent, everywhere in a catalogue. */
 static void drop_nulls(json_t *json)
 {
+	void *at = json_object_iter(json), *next;
 	json_t *v;
-	const char *key;
-	void *next;
 	size_t i;
 
-	json_object_foreach_safe(json, next, key, v)
-	{
+	for (; at; at = next) {
+		v = json_object_iter_value(at);
+		next = json_object_iter_next(json, at);
 		if (json_is_null(v))
-			(void)json_object_del(json, key);
+			(void)json_object_del(json, json_object_iter_key(at));
 		else
 			drop_nulls(v);
 	}
-	json_array_foreach(json, i, v)
+	json_array_foreach(json, i, v) {
 		drop_nulls(v);
+	}
 }
 
 /* Collects the first error, so that a list of keys reads as one. */
@@ -243,6 +244,13 @@ static void read_load(struct reader *rd, const json_t *obj, struct vendor_side *
 	read_strv(rd, obj, "memory", &side->load.memory);
 }
 
+static struct js present(struct js v)
+{
+	const struct js none = { 0 };
+
+	return js_absent(v) ? none : v;
+}
+
 /* The catalogue's own checks of the sections, on this very text. */
 static int check(const char *file, const char *text, size_t len, struct gs_err *err)
 {
@@ -255,15 +263,15 @@ static int check(const char *file, const char *text, size_t len, struct gs_err *
 	if (r == 0)
 		r = js_map_member(root, "inventory", &v, err);
 	if (r == 0)
-		r = gs_check_inventory(&doc, js_absent(v) ? (struct js){ 0 } : v, err);
+		r = gs_check_inventory(&doc, present(v), err);
 	if (r == 0)
 		r = js_map_member(root, "driver", &v, err);
 	if (r == 0)
-		r = gs_check_driver(&doc, js_absent(v) ? (struct js){ 0 } : v, &chrdevs, err);
+		r = gs_check_driver(&doc, present(v), &chrdevs, err);
 	if (r == 0)
 		r = js_map_member(root, "load", &v, err);
 	if (r == 0)
-		r = gs_check_load(&doc, js_absent(v) ? (struct js){ 0 } : v, err);
+		r = gs_check_load(&doc, present(v), err);
 	return r;
 }
 

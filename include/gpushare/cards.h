@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's cards, as the vendors' inventories tell them: run_dir/cards.json (0600), written by the
- * agent whenever something of it changes, under a temporary name and renamed.
+ * The node's cards, as the vendors' inventories tell them: run_dir/cards.json (0600), written by
+ * the agent whenever something of it changes, under a temporary name and renamed.
  *
  *   {"v":1,"cards":[
  *    {"name":NAME,"vendor":VENDOR,"id":ID,"uuid":UUID,"index":N,"pci":ADDRESS,

@@ -10,8 +10,9 @@
 #include "common/config.h"
 
 /*
- * Makes a root with /sys, /dev and /proc (the real one), tells the probe of it (GPUSHARE_PROBE_ROOT)
- * and gives its path; fakecards_end() removes it. The catalogue's folder is <root>/vendors.
+ * Makes a root with /sys, /dev and /proc (the real one), tells the probe of it by
+ * GPUSHARE_PROBE_ROOT, and gives its path; fakecards_end() removes it. The catalogue's folder is
+ * <root>/vendors.
  */
 char *fakecards_begin(void);
 void fakecards_end(char *root);

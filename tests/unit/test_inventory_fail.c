@@ -22,9 +22,11 @@
 #include "tests/unit/watcher.h"
 
 static const char nvml[] =
-	"{\"name\":\"fakenv\",\"title\":\"x\",\"nodes\":[{\"glob\":\"/dev/fakenv*\",\"kind\":\"card\"}],"
+	"{\"name\":\"fakenv\",\"title\":\"x\","
+	"\"nodes\":[{\"glob\":\"/dev/fakenv*\",\"kind\":\"card\"}],"
 	"\"inventory\":{\"source\":\"nvml\",\"library\":\"/lib/libfakenvml.so\",\"id\":\"{uuid}\"},"
-	"\"load\":{\"source\":\"nvml\",\"library\":\"/lib/libfakenvml.so\",\"processes\":\"nvml\"}}";
+	"\"load\":{\"source\":\"nvml\",\"library\":\"/lib/libfakenvml.so\","
+	"\"processes\":\"nvml\"}}";
 
 static int setup(void **state)
 {
@@ -194,11 +196,13 @@ static void rubbish_is_failure(void **state)
 	rubbish(w, "read x; echo '{\"seq\":1}'; read x; echo '{\"seq\":2}'; sleep 100\n",
 		"no list of cards");
 	rubbish(w,
-		"read x; echo '{\"seq\":1}'; read x; echo '{\"seq\":2,\"cards\":[{\"id\":\"a\"}]}'\n"
+		"read x; echo '{\"seq\":1}'; read x; echo '{\"seq\":2,"
+		"\"cards\":[{\"id\":\"a\"}]}'\n"
 		"read x; echo '{\"seq\":3,\"loads\":[]}'; sleep 100\n",
 		"not as many loads as cards");
 	rubbish(w,
-		"read x; echo '{\"seq\":1}'; read x; echo '{\"seq\":2,\"cards\":[{\"id\":\"a\"}]}'\n"
+		"read x; echo '{\"seq\":1}'; read x; echo '{\"seq\":2,"
+		"\"cards\":[{\"id\":\"a\"}]}'\n"
 		"read x; echo '{\"seq\":3,\"loads\":[{\"card\":\"b\",\"at_ms\":1}]}'; sleep 100\n",
 		"the load of a card that is none");
 	rubbish(w, "sleep 100\n", "no answer within 400 ms while reading the catalogue's entry");
@@ -208,7 +212,8 @@ static void commands_that_hang(void **state)
 {
 	struct watcher *w = *state;
 	cleanup_free char *entry = gs_asprintf(
-		"{\"name\":\"acme\",\"title\":\"x\",\"nodes\":[{\"glob\":\"/dev/a*\",\"kind\":\"card\"}],"
+		"{\"name\":\"acme\",\"title\":\"x\","
+		"\"nodes\":[{\"glob\":\"/dev/a*\",\"kind\":\"card\"}],"
 		"\"inventory\":{\"source\":\"command\",\"argv\":[\"%s/list\"],\"columns\":[\"n\"],"
 		"\"nodes\":[],\"id\":\"{n}\"},\"load\":{\"source\":\"command\",\"busy\":{\"argv\":"
 		"[\"%s/load\",\"{n}\"],\"after\":\"busy\"},\"processes\":\"open-files\"}}",

@@ -146,14 +146,17 @@ static void output_is_bounded(void **state)
 }
 
 static const char entry[] =
-	"{\"name\":\"acme\",\"title\":\"x\",\"nodes\":[{\"glob\":\"/dev/acme*\",\"kind\":\"card\"}],"
+	"{\"name\":\"acme\",\"title\":\"x\","
+	"\"nodes\":[{\"glob\":\"/dev/acme*\",\"kind\":\"card\"}],"
 	"\"inventory\":{\"source\":\"command\",\"argv\":[\"%s/list\"],\"skip_lines\":1,%s"
-	"\"columns\":[\"index\",\"uuid\",\"pci\"],\"nodes\":[\"/dev/acme{index}\"],\"id\":\"{uuid}\","
+	"\"columns\":[\"index\",\"uuid\",\"pci\"],"
+	"\"nodes\":[\"/dev/acme{index}\"],\"id\":\"{uuid}\","
 	"\"select\":\"{index}\"},"
 	"\"load\":{\"source\":\"command\","
 	"\"busy\":{\"argv\":[\"%s/load\",\"-i\",\"{index}\"],\"after\":\"Usage(%%)\"},"
 	"\"memory_used\":{\"argv\":[\"%s/load\",\"-i\",\"{index}\"],\"after\":\"Used\"},"
-	"\"memory_total\":{\"argv\":[\"%s/load\",\"-i\",\"{index}\"],\"after\":\"HBM Capacity(MB)\"}}}";
+	"\"memory_total\":{\"argv\":[\"%s/load\",\"-i\",\"{index}\"],"
+	"\"after\":\"HBM Capacity(MB)\"}}}";
 
 static void tell(struct scene *s, const char *separator)
 {

@@ -248,6 +248,43 @@ static void real_processes(void **state)
 	assert_int_equal(json_array_size(fakecards_at(b, "loads.0.processes")), 0);
 }
 
+/* Somebody waits for us: the walk can wait, and is due as before. */
+static void a_walk_is_given_up(void **state)
+{
+	struct scene *s = *state;
+	cleanup_free char *text =
+		gs_asprintf("%.*s\"load\":{\"source\":\"files\",\"busy\":\"load\"}}",
+			    (int)(strstr(entry, "\"load\"") - entry), entry);
+	int fds[2], in = dup(STDIN_FILENO);
+	json_t *a;
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
+	for (int i = 0; i < 20; i++)
+		add_file(s, 20 + i, 4, "/dev/full", "");
+	start(s, text);
+	s->probe.hurries = true;
+	assert_int_equal(write(fds[1], "\n", 1), 1);
+	a = load(s);
+	assert_null(fakecards_text(a, "loads.0.error"));
+	assert_true(fakecards_number(a, "loads.0.busy") == 0);
+	assert_null(fakecards_at(a, "loads.0.processes"));
+	json_decref(a);
+	/* One that is asked for is made. */
+	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), 20);
+	json_decref(a);
+	s->probe.v[0].scan_due_ms = 0;
+	assert_int_equal(dup2(in, STDIN_FILENO), STDIN_FILENO);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	(void)close(in);
+	s->probe.hurries = false;
+	a = load(s);
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), 20);
+	json_decref(a);
+}
+
 /* Nothing is better than a list that may lack somebody. */
 static void processes_that_may_not_be_looked_at(void **state)
 {
@@ -280,6 +317,7 @@ int main(void)
 		T(a_driver_that_tells_nothing),
 		T(processes_of_a_card_of_files),
 		T(real_processes),
+		T(a_walk_is_given_up),
 		T(processes_that_may_not_be_looked_at),
 	};
 

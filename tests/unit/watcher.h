@@ -21,7 +21,9 @@ struct watcher {
 	char *why, *vendor; /* the last failure's */
 };
 
+/* A watcher of an empty root, with no inventory yet. Before anything else of libuv. */
 struct watcher *watcher_begin(void);
+/* Frees all, and checks that nothing is left: no handle, no child. */
 void watcher_end(struct watcher *watcher);
 
 /* Makes its inventory of the catalogue of its root. */
