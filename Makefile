@@ -162,7 +162,8 @@ put = for f in $(2); do \
 		mv -f "$(DESTDIR)$(3)/.$$n.new" "$(DESTDIR)$(3)/$$n" || exit 1; done
 
 install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manual pages [root]
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(SBINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)/vendors.d
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(SBINDIR) $(DESTDIR)$(LIBEXECDIR)
+	$(INSTALL) -d $(DESTDIR)$(DATADIR)/vendors.d
 	@$(call put,0644,$(VENDORS),$(DATADIR)/vendors.d)
 	@$(call put,0755,$(B)/gpushare-hook $(B)/gpushare-spec $(B)/gpushare-probe,$(LIBEXECDIR))
 	@$(call put,0755,$(B)/gpushare-runtime $(B)/gpusharectl,$(BINDIR))
@@ -207,8 +208,8 @@ lint: ## formatting, static analysers, house rules
 	@LINT_CPPFLAGS=$(call quote,$(GS_CPPFLAGS)) tests/lint/lint.sh
 
 format: ## clang-format over every C file
-	find common include runtime ctl agent kmod tests -name '*.[ch]' -not -path '*/cases/*' -print0 | \
-		xargs -0 -r clang-format-14 -i
+	find common include runtime ctl agent kmod tests -name '*.[ch]' -not -path '*/cases/*' \
+		-print0 | xargs -0 -r clang-format-14 -i
 
 clean: ## remove build/
 	rm -rf build

@@ -41,7 +41,7 @@ struct hold {
 /* What the agent remembers of a card. */
 struct seen_card {
 	char *name;
-	uint64_t quiet_since_ms; /* CLOCK_BOOTTIME since when every reading was quiet; 0: it is not */
+	uint64_t quiet_since_ms; /* CLOCK_BOOTTIME; since then all readings were quiet; 0: not */
 	uint64_t memory_before; /* used when it was lent */
 	bool lent; /* there is a file in lent/ for it */
 };
@@ -128,7 +128,7 @@ int lend_now(struct agent *agent, struct hold *hold, struct gs_err *err);
 
 /* ---- back.c */
 
-/* The holding is RETURNING: makes its borrowers go, and lets the held callers go on when they have. */
+/* The holding is RETURNING: makes its borrowers go; when they have, the held callers go on. */
 void back_begin(struct agent *agent, struct hold *hold);
 
 /* Goes on with every return that is not over; called often while there is one. */
@@ -148,6 +148,7 @@ void evict(struct agent *agent, const struct container *borrower, const char *wh
 /* Is that container being ended? */
 bool evicting(const struct agent *agent, const char *id);
 
+/* Makes, and frees, the list of those. */
 void evictions_new(struct agent *agent);
 void evictions_free(struct agent *agent);
 

@@ -20,9 +20,10 @@ struct apply_ops {
 
 /*
  * Compares @plan with @state (a dump of the module's) and tells the module the difference, in an
- * order in which nothing is lent that is not guarded: hooks, holdings, members, borrowers; then away
- * with what nobody needs. The watch on a borrower stays as long as that runs. A holding that the
- * plan does not have and that is lent is withdrawn; it goes once it is back. Gives true if it told the module anything (@state is old then).
+ * order in which nothing is lent that is not guarded: hooks, holdings, members, borrowers; then
+ * away with what nobody needs. The watch on a borrower stays as long as that runs. A holding that
+ * the plan does not have and that is lent is withdrawn; it goes once it is back. Gives true if it
+ * told the module anything (@state is old then).
  */
 bool apply_plan(struct gs_klink *link, const struct inventory *inventory,
 		const struct settings *settings, const struct containers *containers,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Ending borrowers. The kernel module may have killed them already; here the whole cgroup goes, then
- * the pod. An eviction that has begun goes on until nothing is left, whatever becomes of the return
- * that it began for.
+ * Ending borrowers. The kernel module may have killed them already; here the whole cgroup goes,
+ * then the pod. An eviction that has begun goes on until nothing is left, whatever becomes of the
+ * return that it began for.
  */
 #include <errno.h>
 #include <stdio.h>

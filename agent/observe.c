@@ -43,8 +43,7 @@ GAUGE(cards, "Cards by the state of their holding.", "state");
 GAUGE(card_busy_ratio, "Load of a card, 0 to 1.", "card", "vendor");
 GAUGE(card_memory_used_bytes, "Memory of a card that is used.", "card", "vendor");
 GAUGE(card_memory_bytes, "Memory of a card.", "card", "vendor");
-GAUGE(pod_card_memory_bytes, "Memory of a card that a container uses.", "container", "card",
-      "role");
+GAUGE(pod_card_memory_bytes, "Card memory that a container uses.", "container", "card", "role");
 GAUGE(card_strangers, "1: a process that belongs to nobody known uses the card.", "card");
 GAUGE(holding_held_callers, "Callers that are held now.", "holding");
 GAUGE(borrowers, "Containers that borrow a card now.", NULL);

@@ -15,6 +15,7 @@ struct pod {
 	char *uid, *ns, *name;
 	bool known; /* the API has told it */
 	bool stays; /* a mirror pod or a DaemonSet's */
+	bool missed; /* a complete list did not have it */
 	char *why; /* to be deleted as soon as it is known; NULL: not */
 };
 
@@ -39,7 +40,8 @@ static struct pod *add(struct pods *pods, const char *ns, const char *name, cons
 		return pod;
 	pods->v = gs_grow(pods->v, pods->n, sizeof(*pods->v));
 	pod = &pods->v[pods->n++];
-	*pod = (struct pod){ gs_strdup(uid), gs_strdup(ns), gs_strdup(name), false, false, NULL };
+	*pod = (struct pod){ gs_strdup(uid), gs_strdup(ns), gs_strdup(name), false, false,
+			     false,	     NULL };
 	return pod;
 }
 
@@ -114,14 +116,19 @@ static void on_pod(const struct kube_pod *told, bool gone, void *arg)
 		delete_now(agent, pod);
 }
 
-/* A complete list: what it did not have was gone before we asked. */
+/*
+ * A complete list: what it did not have was gone before we asked, or is younger than the server's
+ * cache that the list came out of, and is in the next one.
+ */
 static void on_synced(void *arg)
 {
 	struct agent *agent = arg;
 
 	for (size_t i = agent->pods->n; i-- > 0;)
-		if (!agent->pods->v[i].known)
+		if (!agent->pods->v[i].known && agent->pods->v[i].missed)
 			drop(agent->pods, &agent->pods->v[i]);
+		else
+			agent->pods->v[i].missed = !agent->pods->v[i].known;
 }
 
 static void on_health(bool ok, const char *why, void *arg)

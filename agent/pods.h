@@ -10,9 +10,9 @@ int pods_start(struct agent *agent, struct gs_err *err);
 void pods_stop(struct agent *agent);
 
 /*
- * Deletes a container's pod, with @why as an Event on it: now, or when the API has told what kind of
- * pod it is. Those of a DaemonSet and those made from a file come back by themselves, and are left
- * alone. Nothing happens without Kubernetes, or for a container that is of no pod.
+ * Deletes a container's pod, with @why as an Event on it: now, or when the API has told what kind
+ * of pod it is. Those of a DaemonSet and those made from a file come back by themselves, and are
+ * left alone. Nothing happens without Kubernetes, or for a container that is of no pod.
  */
 void pods_delete(struct agent *agent, const struct gs_record *rec, const char *why);
 

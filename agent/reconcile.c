@@ -213,8 +213,8 @@ static void end_unguarded(struct agent *agent)
 }
 
 /*
- * A holding that is lent, and would not be lent as it is now: a member joined that nobody watches, or
- * one that is of another pod and says that the card is its own.
+ * A holding that is lent, and would not be lent as it is now: a member joined that nobody watches,
+ * or one that is of another pod and says that the card is its own.
  */
 static const char *wrong_with(struct agent *agent, struct hold *hold,
 			      const struct plan_holding *plan)
@@ -231,7 +231,7 @@ static const char *wrong_with(struct agent *agent, struct hold *hold,
 	return lend_unwatched(agent, plan) ? "a container that holds it is not watched" : NULL;
 }
 
-/* Files in lent/ whose holding went without a word: the module was unloaded, or it is a new boot. */
+/* Files in lent/ whose holding went without a word: the module was unloaded, say. */
 static void clean_lent(struct agent *agent)
 {
 	for (size_t i = 0; i < agent->n_cards; i++) {

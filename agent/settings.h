@@ -18,7 +18,7 @@ struct settings {
 	bool kernel_kill; /* does the kernel module kill borrowers at once, ahead of us? */
 	unsigned int load_period_ms; /* between two readings of a card's load */
 	struct gs_strv exempt; /* globs of <namespace>/<pod>/<container> whose use is nobody's */
-	struct gs_strv exempt_cgroups; /* globs of cgroup paths of processes that may use any card */
+	struct gs_strv exempt_cgroups; /* globs of cgroups that may use any card */
 	char *probe; /* the program gpushare-probe */
 	char *http_address; /* of metrics and health */
 	unsigned int http_port; /* 0: no HTTP */

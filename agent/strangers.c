@@ -19,7 +19,7 @@
 /* The kernel's own bound of nested PID namespaces. */
 #define LEVELS_MAX 32
 
-/* The container whose namespace that is; one that shares its namespace with others is told by cgroup. */
+/* The container whose namespace that is; one that shares it with others is told by cgroup. */
 static const struct container *by_namespace(const struct agent *agent, ino_t ns)
 {
 	for (size_t i = 0; i < agent->containers.n; i++) {
@@ -79,7 +79,7 @@ const struct container *container_of_process(const struct agent *agent, pid_t pi
 	return NULL;
 }
 
-/* Its parent; 0: none, or it is gone. Field 4 of /proc/PID/stat, behind a name with anything in it. */
+/* Its parent; 0: none, or it is gone. /proc/PID/stat, behind a name with anything in it. */
 static pid_t parent_of(pid_t pid)
 {
 	cleanup_free char *text = NULL;

@@ -315,8 +315,8 @@ static void visit_role(struct gs_watch *watch, void *arg)
 
 /*
  * Does somebody belong to the watch, and to another one whose role does not go with its own? A
- * namespace and a cgroup can't be compared, but those who are there now can be asked. (Whoever comes
- * later, or is moved: the borrower counts.)
+ * namespace and a cgroup can't be compared, but those who are there now can be asked. (Whoever
+ * comes later, or is moved: the borrower counts.)
  */
 static bool is_both(const struct gs_watch *watch)
 {
