@@ -174,7 +174,7 @@ void metrics_observe(struct metrics *metrics, const struct metric *metric, doubl
 	va_start(ap, value);
 	series = find_series(metrics, metric, ap);
 	va_end(ap);
-	if (!series || isnan(value))
+	if (!series || !series->counts || isnan(value))
 		return;
 	while (bucket < metric->n_buckets && value > metric->buckets[bucket])
 		bucket++;

@@ -134,7 +134,7 @@ static bool serve(int fd)
 		struct cmsghdr head;
 		char space[CMSG_SPACE(2 * sizeof(int))];
 	} control;
-	struct spawner_msg msg;
+	struct spawner_msg msg = { 0 };
 	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
 	struct msghdr h = { .msg_iov = &iov,
 			    .msg_iovlen = 1,

@@ -270,6 +270,15 @@ static void raw_in_thread(uv_work_t *work)
 		gs_buf_add(&r->text, piece, (size_t)n);
 }
 
+/* @head, and @piece as often as there is room for it. */
+static void fill(char *buf, size_t size, const char *head, const char *piece)
+{
+	size_t n = (size_t)snprintf(buf, size, "%s", head);
+
+	while (n + strlen(piece) < size)
+		n += (size_t)snprintf(buf + n, size - n, "%s", piece);
+}
+
 static void bad_requests(void **state)
 {
 	static char long_header[70000], long_path[70000], many[70000];
@@ -281,15 +290,9 @@ static void bad_requests(void **state)
 					 "\x16\x03\x01\x02\xfc\r\n\r\n" };
 	struct scene *s = *state;
 
-	memset(many, 0, sizeof(many));
-	(void)strcpy(many, "GET /metrics HTTP/1.1\r\nHost: x\r\n");
-	for (size_t n = strlen(many); n < 60000; n += 6)
-		(void)strcpy(many + n, "A: b\r\n");
-	(void)strcat(many, "\r\n");
-	memset(long_header, 'h', sizeof(long_header) - 1);
-	memcpy(long_header, "GET /metrics HTTP/1.1\r\nHost: ", 29);
-	memset(long_path, 'p', sizeof(long_path) - 1);
-	memcpy(long_path, "GET /", 5);
+	fill(long_header, sizeof(long_header), "GET /metrics HTTP/1.1\r\nHost: ", "h");
+	fill(long_path, sizeof(long_path), "GET /", "p");
+	fill(many, sizeof(many), "GET /metrics HTTP/1.1\r\nHost: x\r\n", "A: b\r\n");
 	for (size_t i = 0; i < GS_ARRAY_SIZE(requests); i++) {
 		cleanup_request struct request r = { .scene = s, .body = requests[i] };
 
