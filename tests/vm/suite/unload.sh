@@ -117,6 +117,25 @@ is "woken, they go on as ever" "$status1 $?" "0 0"
 end "$sleepers" "$member"
 rm /tmp/go
 
+# ---- With a caller held who then sleeps inside the driver: not in a wrapper of ours.
+load
+inside "$member" fgpu open /dev/fakegpu0 , until /tmp/go , \
+	sleep /dev/fakegpu0 600000 interruptible >/tmp/out1 2>&1 &
+call1=$!
+wait_for 10 grep -q ^open /tmp/out1
+lend_h
+touch /tmp/go
+check "a call is held that will sleep, and is not released" wait_for 10 held_is 1
+unload_in_background
+check "unloading lets it go, and ends" wait_for 20 [ ! -e /sys/module/gpushare ]
+check "while it sleeps in the driver" asleep 1
+echo 1 >$debug/wake
+wait $call1
+is "woken, it goes on" $? 0
+wait $rmmod
+end "$member" "$borrower"
+rm /tmp/go
+
 # ---- With a member's slow open.
 load
 echo 600000 >$parameters/open_ms
