@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "agent/inventory_source.h"
+#include "agent/node_watch.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
 
+/* How often to look for cards where no node can be watched. */
+#define BLIND_MS 60000
 #define VENDOR_TEXT_MAX (256 * 1024)
 
 struct inventory {
@@ -24,6 +27,8 @@ struct inventory {
 	struct cards cards;
 	struct load *loads; /* of each card */
 	uv_timer_t poll, soon;
+	struct node_watch *nodes; /* NULL: none, and to look again at refresh_ms */
+	uint64_t refresh_ms;
 	bool refresh; /* asked for */
 	struct gs_strv unanswered; /* names of cards to be told as they are */
 	unsigned int open; /* timers and sources that are not closed yet */
@@ -183,6 +188,10 @@ static void poll_all(uv_timer_t *timer)
 
 	for (size_t i = 0; i < inventory->n; i++)
 		source_poll(inventory->v[i]);
+	if (!inventory->nodes && gs_boottime_ms() >= inventory->refresh_ms) {
+		inventory->refresh_ms = gs_boottime_ms() + BLIND_MS;
+		inventory_refresh(inventory);
+	}
 }
 
 /* What was asked for, from the loop: nobody is called back from inside a call of his. */
@@ -232,6 +241,30 @@ static int add_vendor(struct inventory *inventory, const char *file, const char 
 	return 0;
 }
 
+static void nodes_changed(void *arg)
+{
+	inventory_refresh(arg);
+}
+
+/*
+ * A vendor without cards has no process that could notice a driver, and no hook either. A user has
+ * few inotify instances, and without one the agent is still worth having.
+ */
+static void watch_nodes(struct inventory *inventory)
+{
+	cleanup_strv struct gs_strv globs = { 0 };
+
+	for (size_t i = 0; i < inventory->n; i++) {
+		const struct gs_vendor *rules = vendor_side_rules(source_side(inventory->v[i]));
+
+		for (size_t j = 0; j < rules->n_nodes; j++)
+			gs_strv_add(&globs, rules->nodes[j].glob);
+	}
+	if (node_watch_new(inventory->loop, &globs, nodes_changed, one_closed, inventory,
+			   &inventory->nodes, NULL) == 0)
+		inventory->open++;
+}
+
 int inventory_new(uv_loop_t *loop, const struct gs_config *config, const char *probe,
 		  unsigned int period_ms, const struct inventory_ops *ops, struct inventory **ret,
 		  struct gs_err *err)
@@ -254,6 +287,7 @@ int inventory_new(uv_loop_t *loop, const struct gs_config *config, const char *p
 		inventory_free(inventory);
 		return r;
 	}
+	watch_nodes(inventory);
 	(void)uv_timer_start(&inventory->poll, poll_all, period_ms, period_ms);
 	*ret = inventory;
 	inventory_refresh(inventory);
@@ -266,6 +300,8 @@ void inventory_free(struct inventory *inventory)
 		return;
 	for (size_t i = 0; i < inventory->n; i++)
 		source_free(inventory->v[i]);
+	if (inventory->nodes)
+		node_watch_free(inventory->nodes);
 	uv_close((uv_handle_t *)&inventory->poll, timer_closed);
 	uv_close((uv_handle_t *)&inventory->soon, timer_closed);
 }

@@ -80,7 +80,10 @@ const struct vendor_driver *inventory_driver(const struct inventory *inventory, 
 /* The last reading of the card of that name; NULL: none such. */
 const struct load *inventory_load(const struct inventory *inventory, const char *card);
 
-/* Look for cards again, soon. */
+/*
+ * Look for cards again, soon. It does so by itself when a node that a vendor's entry lists comes or
+ * goes in /dev.
+ */
 void inventory_refresh(struct inventory *inventory);
 
 /*

@@ -23,7 +23,7 @@ void fakecards_add(const char *root, unsigned int n, const char *node);
 /* Changes a file of such a card. */
 void fakecards_set(const char *root, unsigned int n, const char *file, const char *text);
 
-/* Makes <root>/@path a symbolic link to @to, with the folders before it. */
+/* Makes <root>/@path a symbolic link to @to, with the folders before it, unless it is that. */
 void fakecards_link(const char *root, const char *path, const char *to);
 
 /* Puts the entry tests/fakegpu/fakegpu.json, or the text @entry, into the catalogue. */

@@ -146,6 +146,9 @@ static void cards_come_and_go(void **state)
 	struct watcher *w = *state;
 
 	fakecards_fakegpu(w->root);
+	/* The nodes are there, so that only what is asked for happens. */
+	fakecards_link(w->root, "dev/fakegpu0", "/dev/full");
+	fakecards_link(w->root, "dev/fakegpu1", "/dev/zero");
 	/* A vendor without cards leaves no process behind. */
 	watcher_start(w, 60000);
 	watcher_idle(w, 300);
@@ -183,6 +186,44 @@ static void cards_come_and_go(void **state)
 	assert_int_equal(w->failed, 0);
 }
 
+/* Without being asked: the driver makes its nodes. */
+static void a_driver_is_loaded(void **state)
+{
+	struct watcher *w = *state;
+
+	fakecards_fakegpu(w->root);
+	fakecards_vendor(
+		w->root, "deep.json",
+		"{\"name\":\"deep\",\"title\":\"x\",\"nodes\":[{\"glob\":\"/dev/deep/d*\","
+		"\"kind\":\"card\"}],\"inventory\":{\"source\":\"files\",\"cards\":"
+		"\"/sys/class/deep/*\",\"nodes\":[\"/dev/deep/d{index}\"],\"id\":\"{index}\"}}");
+	watcher_start(w, 60000);
+	watcher_idle(w, 300);
+	/* A node of nobody. */
+	fakecards_set(w->root, 0, "nothing", "");
+	fakecards_link(w->root, "dev/other0", "/dev/full");
+	watcher_idle(w, 600);
+	assert_int_equal(w->failed, 0);
+	fakecards_add(w->root, 0, "/dev/full");
+	watcher_run(w, &w->changed, 1);
+	assert_int_equal(inventory_cards(w->inventory)->n, 1);
+	/* One in a folder that is not there yet; a vendor without load keeps no process. */
+	tmpdir_write(w->root, "sys/class/deep/x/y", "");
+	fakecards_link(w->root, "dev/deep/d0", "/dev/zero");
+	watcher_run(w, &w->changed, 2);
+	assert_int_equal(inventory_cards(w->inventory)->n, 2);
+	assert_int_equal(cards_find(inventory_cards(w->inventory), "deep-0")->n_nodes, 1);
+	watcher_idle(w, 300);
+	assert_int_equal(watcher_probes(w, NULL), 1);
+	/* And the driver goes. */
+	assert_int_equal(rename(tmpdir_path(w->root, "sys/class/fakegpu"),
+				tmpdir_path(w->root, "sys/class/gone")),
+			 0);
+	assert_int_equal(unlink(tmpdir_path(w->root, "dev/fakegpu0")), 0);
+	watcher_run(w, &w->changed, 3);
+	assert_int_equal(inventory_cards(w->inventory)->n, 1);
+}
+
 static void a_mistake_in_the_catalogue(void **state)
 {
 	struct watcher *w = *state;
@@ -218,9 +259,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(tells_cards_and_their_nodes), T(reads_load_on_schedule_and_on_demand),
-		T(tells_who_has_a_card_open),	T(cards_come_and_go),
-		T(a_mistake_in_the_catalogue),	T(no_probe_program),
+		T(tells_cards_and_their_nodes),
+		T(reads_load_on_schedule_and_on_demand),
+		T(tells_who_has_a_card_open),
+		T(cards_come_and_go),
+		T(a_driver_is_loaded),
+		T(a_mistake_in_the_catalogue),
+		T(no_probe_program),
 	};
 
 	return cmocka_run_group_tests_name("inventory", tests, NULL, NULL);
