@@ -67,7 +67,10 @@ int gs_agent_beat(u32 port, struct netlink_ext_ack *extack)
 	int ret = 0;
 
 	spin_lock(&gs_lock);
-	if (agent_port && agent_port != port) {
+	if (gs_going) {
+		gs_refuse(extack, "the module is being unloaded");
+		ret = -ESHUTDOWN;
+	} else if (agent_port && agent_port != port) {
 		gs_refuse(extack, "another process is the agent");
 		ret = -EBUSY;
 	} else {

@@ -73,15 +73,18 @@ static int get_u32s(struct nlattr *attr, const u32 **ret, unsigned int *ret_n,
 	return 0;
 }
 
-/* ---- Commands. gs_config is held; what changes objects counts the generation up. */
+/* ---- Commands. gs_config is held (netlink.c: not for all); what changes objects counts that up. */
 
 static int do_heartbeat(struct sk_buff *skb, struct genl_info *info)
 {
 	int ret = gs_agent_beat(info->snd_portid, info->extack);
 
-	/* A good moment to look whether silence still means something. */
+	/*
+	 * A good moment to look whether silence still means something. It takes ftrace's lock, which
+	 * anybody's tracer may keep for seconds: the agent does not wait for that.
+	 */
 	if (!ret)
-		gs_nodes_check();
+		gs_nodes_check_soon();
 	return ret;
 }
 
@@ -331,15 +334,30 @@ static int do_lend(struct sk_buff *skb, struct genl_info *info)
 	return gs_holding_lend(holding, nla_get_u64(seq), info->extack);
 }
 
+/* For a command that does not wait for gs_config. Returns a reference. */
+static struct gs_holding *get_holding_now(struct genl_info *info)
+{
+	struct gs_holding *holding;
+
+	spin_lock(&gs_lock);
+	holding = get_holding(info);
+	if (!IS_ERR(holding))
+		kref_get(&holding->ref);
+	spin_unlock(&gs_lock);
+	return holding;
+}
+
 static int do_withdraw(struct sk_buff *skb, struct genl_info *info)
 {
-	struct gs_holding *holding = get_holding(info);
+	struct gs_holding *holding = get_holding_now(info);
 
 	if (IS_ERR(holding))
 		return PTR_ERR(holding);
 	spin_lock(&gs_lock);
-	gs_holding_on(holding, GS_ON_WITHDRAW, NULL, NULL);
+	if (!gs_going)
+		gs_holding_on(holding, GS_ON_WITHDRAW, NULL, NULL);
 	spin_unlock(&gs_lock);
+	gs_holding_put(holding);
 	return 0;
 }
 
@@ -347,13 +365,16 @@ static int do_release(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *seq = need(info, GS_A_SEQ);
 	struct gs_holding *holding;
+	int ret;
 
 	if (!seq)
 		return -EINVAL;
-	holding = get_holding(info);
+	holding = get_holding_now(info);
 	if (IS_ERR(holding))
 		return PTR_ERR(holding);
-	return gs_holding_release(holding, nla_get_u64(seq), info->extack);
+	ret = gs_holding_release(holding, nla_get_u64(seq), info->extack);
+	gs_holding_put(holding);
+	return ret;
 }
 
 static int put_status(struct sk_buff *reply)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The netlink family: telling the whole state. */
+#include "agent.h"
 #include "holding.h"
 #include "hook.h"
 #include "netlink.h"
@@ -209,7 +210,10 @@ int gs_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		}                                           \
 	} while (0)
 
-	if (mutex_lock_killable(&gs_config))
+	gs_agent_busy(NETLINK_CB(cb->skb).portid, true);
+	ret = mutex_lock_killable(&gs_config);
+	gs_agent_busy(NETLINK_CB(cb->skb).portid, false);
+	if (ret)
 		return -EINTR;
 	cb->seq = gs_config_generation;
 	EACH(0, node, &gs_nodes,

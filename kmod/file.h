@@ -10,14 +10,12 @@
 
 /**
  * struct gs_file - an open file of a borrower
- * @stolen: somebody else's use of it was reported already
  */
 struct gs_file {
 	struct hlist_node hash;
 	struct file *file; /* only compared */
 	dev_t dev;
 	struct gs_watch *watch;
-	bool stolen;
 	union {
 		struct hlist_node forgotten;
 		struct rcu_head rcu;

@@ -126,8 +126,9 @@ static bool is_stolen(const struct gs_call *call, const struct verdict *verdict)
 	entry = gs_file_lookup(call->file);
 	if (!entry || !entry->watch->revoked)
 		return false;
-	if (entry->watch != verdict->borrower && !entry->stolen) {
-		entry->stolen = true;
+	/* Once: it may have thousands, and each would push somebody's event out of the queue. */
+	if (entry->watch != verdict->borrower && !entry->watch->stolen) {
+		entry->watch->stolen = true;
 		notice = gs_event_new(GS_EV_STOLEN);
 		gs_notice_caller(notice, entry->watch, call);
 		gs_act();

@@ -3,6 +3,8 @@
  * What the parts of gpushare.ko share.
  *
  * Locks, in this order:
+ *   gs_hooks (mutex)	nodes, and what ftrace is told: it may wait for ftrace for minutes, so that
+ *			nothing but HOOK_ADD, HOOK_DEL and their like waits for it.
  *   gs_config (mutex)	who is watched, hooked, lent: taken by netlink commands and by the module
  *			notifier. Never taken by a caller of a driver.
  *   gs_lock (spinlock)	states, links between watches and holdings, files of borrowers. Never taken
@@ -142,6 +144,7 @@ struct gs_watch {
 	bool kill_on_return;
 	bool kill;
 	bool killed;
+	bool stolen; /* a use of its files by somebody else was reported */
 	bool nested;
 	bool gone; /* revoked, and nobody is left of it */
 	bool look; /* the actor shall see whether it is gone, while somebody else kills it */
@@ -187,6 +190,7 @@ struct gs_call {
 	struct gs_watch *borrower;
 };
 
+extern struct mutex gs_hooks;
 extern struct mutex gs_config;
 extern unsigned int gs_config_generation; /* counts objects that come or go; under gs_config */
 extern spinlock_t gs_lock;

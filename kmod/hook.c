@@ -254,6 +254,17 @@ void gs_hook_put(struct gs_fn *fn)
 	disarm_canary();
 }
 
+bool gs_hooks_in(const struct module *mod)
+{
+	unsigned int i;
+
+	/* A slot keeps its address when it is given up: in doubt there is one. */
+	for (i = 0; i < GS_FNS; i++)
+		if (within_module(READ_ONCE(gs_fns[i].addr), mod))
+			return true;
+	return false;
+}
+
 bool gs_hooks_stuck(void)
 {
 	return stuck;

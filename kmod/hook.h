@@ -79,6 +79,11 @@ bool gs_hooks_work(void);
 /** gs_hooks_stuck() - is there a hook that ftrace does not give up? Context: gs_config held. */
 bool gs_hooks_stuck(void);
 
+struct module;
+
+/** gs_hooks_in() - may one of the hooked functions be that module's? Context: any. */
+bool gs_hooks_in(const struct module *mod);
+
 /** gs_hook_features() - GS_F_* bits that hooking has here. */
 u32 gs_hook_features(void);
 

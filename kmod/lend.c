@@ -103,12 +103,19 @@ static int check_lendable(struct gs_holding *holding, struct netlink_ext_ack *ex
 {
 	struct gs_node *node;
 	unsigned int i;
+	bool work;
 
 	if (!gs_agent_alive()) {
 		gs_refuse(extack, "no agent: nobody to evict the borrowers");
 		return -ENOTCONN;
 	}
-	if (!gs_nodes_check()) {
+	if (!mutex_trylock(&gs_hooks)) {
+		gs_refuse(extack, "hooks are being changed: try again");
+		return -EAGAIN;
+	}
+	work = gs_nodes_check();
+	mutex_unlock(&gs_hooks);
+	if (!work) {
 		gs_refuse(extack, "ftrace has stopped calling us: nothing is lent");
 		return -EIO;
 	}
@@ -167,7 +174,10 @@ int gs_holding_release(struct gs_holding *holding, u64 seq, struct netlink_ext_a
 	int ret = 0;
 
 	spin_lock(&gs_lock);
-	if (!seq || holding->return_seq != seq) {
+	if (gs_going) {
+		gs_refuse(extack, "the module is being unloaded");
+		ret = -ESHUTDOWN;
+	} else if (!seq || holding->return_seq != seq) {
 		gs_refuse(extack, "that is not the number of the last return");
 		ret = -ESTALE;
 	} else if (holding->state == GS_RETURNING && holding->files) {

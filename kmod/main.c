@@ -31,6 +31,7 @@ module_param(settle_ms, uint, 0644);
 MODULE_PARM_DESC(settle_ms, "milliseconds from the borrowers' last close to the release, when no "
 			    "agent looks at the card's memory (default 500)");
 
+DEFINE_MUTEX(gs_hooks);
 DEFINE_MUTEX(gs_config);
 unsigned int gs_config_generation = 1;
 DEFINE_SPINLOCK(gs_lock);
@@ -92,9 +93,14 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 {
 	if (event != MODULE_STATE_GOING || data == THIS_MODULE)
 		return NOTIFY_DONE;
+	/* A stranger does not wait for what we do. */
+	if (!gs_hooks_in(data))
+		return NOTIFY_DONE;
+	mutex_lock(&gs_hooks);
 	mutex_lock(&gs_config);
 	gs_node_module_going(data);
 	mutex_unlock(&gs_config);
+	mutex_unlock(&gs_hooks);
 	return NOTIFY_DONE;
 }
 
@@ -161,11 +167,13 @@ err_queues:
  */
 static void __exit gs_exit(void)
 {
+	mutex_lock(&gs_hooks);
 	mutex_lock(&gs_config);
 	WRITE_ONCE(gs_going, true);
 	gs_holding_wake_all();
 	gs_node_exit();
 	mutex_unlock(&gs_config);
+	mutex_unlock(&gs_hooks);
 	gs_hook_exit();
 	gs_agent_exit();
 	unregister_module_notifier(&module_notifier);
@@ -176,6 +184,8 @@ static void __exit gs_exit(void)
 	/* A clock that was still running may have had something to tell. */
 	gs_act_exit();
 	gs_netlink_exit();
+	/* A last heartbeat may have asked for it. */
+	gs_nodes_check_end();
 	rcu_barrier();
 	drop_queues();
 }

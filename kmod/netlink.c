@@ -102,6 +102,16 @@ static int check_attrs(u8 cmd, const struct nlmsghdr *nlh, struct netlink_ext_ac
 	return 0;
 }
 
+/*
+ * Which do not take gs_config: a user waits for the release, and whoever has the lock may wait for
+ * ftrace, for as long as the host's slowest task takes to get a processor (synchronize_rcu_tasks()).
+ */
+static const u64 quick = BIT_ULL(GS_CMD_STATUS) | BIT_ULL(GS_CMD_HEARTBEAT) |
+			 BIT_ULL(GS_CMD_WITHDRAW) | BIT_ULL(GS_CMD_RELEASE);
+
+/* Which change hooks. */
+static const u64 hooking = BIT_ULL(GS_CMD_HOOK_ADD) | BIT_ULL(GS_CMD_HOOK_DEL);
+
 /* Every command comes through here. */
 static int do_command(struct sk_buff *skb, struct genl_info *info)
 {
@@ -112,9 +122,21 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 	ret = ret ?: check_attrs(cmd, info->nlhdr, info->extack);
 	if (ret)
 		return ret;
+	if (quick & BIT_ULL(cmd)) {
+		if (!READ_ONCE(gs_going))
+			return gs_commands[cmd](skb, info);
+		gs_refuse(info->extack, "the module is being unloaded");
+		return -ESHUTDOWN;
+	}
 	gs_agent_busy(info->snd_portid, true);
 	/* Some commands take seconds; who waits behind one can be killed. */
+	if (hooking & BIT_ULL(cmd) && mutex_lock_killable(&gs_hooks)) {
+		gs_agent_busy(info->snd_portid, false);
+		return -EINTR;
+	}
 	if (mutex_lock_killable(&gs_config)) {
+		if (hooking & BIT_ULL(cmd))
+			mutex_unlock(&gs_hooks);
 		gs_agent_busy(info->snd_portid, false);
 		return -EINTR;
 	}
@@ -125,6 +147,8 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 		ret = gs_commands[cmd](skb, info);
 	}
 	mutex_unlock(&gs_config);
+	if (hooking & BIT_ULL(cmd))
+		mutex_unlock(&gs_hooks);
 	gs_agent_busy(info->snd_portid, false);
 	return ret;
 }

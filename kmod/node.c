@@ -250,7 +250,14 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 		goto err_free;
 	}
 	node->index = ret;
+	mutex_unlock(&gs_config);
 	ret = get_functions(node, addrs, extack);
+	mutex_lock(&gs_config);
+	if (!ret && old && gs_holding_needs(node->dev)) {
+		gs_refuse(extack, "a holding that needs the node was lent meanwhile");
+		put_functions(node);
+		ret = -EBUSY;
+	}
 	if (ret)
 		goto err_free;
 	/* Nothing can fail from here on: a refusal changes nothing. */
@@ -290,7 +297,9 @@ void gs_node_del(struct gs_node *node, enum gs_cause cause)
 	notice->cause = cause;
 	spin_unlock(&gs_lock);
 	gs_holding_hooks_changed();
+	mutex_unlock(&gs_config);
 	put_functions(node);
+	mutex_lock(&gs_config);
 	/* Their closes are not seen from here on. */
 	if (!gs_hooks_stuck())
 		gs_file_forget(NULL, node->dev);
@@ -299,18 +308,23 @@ void gs_node_del(struct gs_node *node, enum gs_cause cause)
 	gs_act();
 }
 
+static bool is_of(const struct gs_node *node, const struct module *mod)
+{
+	int kind;
+
+	for (kind = 0; kind < __GS_KIND_MAX; kind++)
+		if (node->fns[kind] && within_module(node->fns[kind]->addr, mod))
+			return true;
+	return false;
+}
+
 void gs_node_module_going(const struct module *mod)
 {
 	struct gs_node *node, *next;
-	int kind;
 
-	list_for_each_entry_safe(node, next, &gs_nodes, link) {
-		for (kind = 0; kind < __GS_KIND_MAX; kind++)
-			if (node->fns[kind] && within_module(node->fns[kind]->addr, mod))
-				break;
-		if (kind < __GS_KIND_MAX)
+	list_for_each_entry_safe(node, next, &gs_nodes, link)
+		if (is_of(node, mod))
 			gs_node_del(node, GS_BY_LOST);
-	}
 }
 
 bool gs_nodes_check(void)
@@ -322,6 +336,28 @@ bool gs_nodes_check(void)
 	list_for_each_entry_safe(node, next, &gs_nodes, link)
 		gs_node_del(node, GS_BY_LOST);
 	return false;
+}
+
+static void check(struct work_struct *work)
+{
+	mutex_lock(&gs_hooks);
+	mutex_lock(&gs_config);
+	if (!gs_going)
+		gs_nodes_check();
+	mutex_unlock(&gs_config);
+	mutex_unlock(&gs_hooks);
+}
+
+static DECLARE_WORK(check_work, check);
+
+void gs_nodes_check_soon(void)
+{
+	queue_work(gs_clock_wq, &check_work);
+}
+
+void gs_nodes_check_end(void)
+{
+	cancel_work_sync(&check_work);
 }
 
 void gs_node_exit(void)

@@ -57,6 +57,12 @@ dev_t gs_node_index_dev(unsigned int index);
  */
 bool gs_nodes_check(void);
 
+/** gs_nodes_check_soon() - the same, by the clocks' work queue. Context: any. */
+void gs_nodes_check_soon(void);
+
+/** gs_nodes_check_end() - waits for that. Context: process, gs_config not held; gs_going. */
+void gs_nodes_check_end(void);
+
 /** gs_node_exit() - all of them, at unload. Context: process. */
 void gs_node_exit(void);
 

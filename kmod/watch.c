@@ -354,6 +354,11 @@ static int find_nested(struct gs_watch *watch, struct netlink_ext_ack *extack)
 			gs_refuse(extack, "a member and a borrower, one inside the other");
 			return -EEXIST;
 		}
+		/* A file is counted for one borrower, and only for that one's lenders. */
+		if (watch->role == GS_BORROWER && other->role == GS_BORROWER) {
+			gs_refuse(extack, "a borrower inside another one: name all its lenders");
+			return -EEXIST;
+		}
 	}
 	if (is_both(watch)) {
 		gs_refuse(extack, "a process would be a member's and a borrower's");

@@ -177,7 +177,7 @@ enum gs_kind {
  * @GS_EV_UNHOOKED: node DEV has lost them: CAUSE.
  * @GS_EV_AGENT: AGENT_ALIVE changed.
  * @GS_EV_STOLEN: a file of borrower WATCH was used by a process outside it after the revocation,
- *	and refused (once for each file).
+ *	and refused (once for each borrower).
  * @GS_EV_LOST: events before this one could not be sent; ask for a dump.
  */
 enum gs_event {
