@@ -73,15 +73,15 @@ static int get_u32s(struct nlattr *attr, const u32 **ret, unsigned int *ret_n,
 	return 0;
 }
 
-/* ---- Commands. gs_config is held (netlink.c: not for all); what changes objects counts that up. */
+/* ---- Commands. gs_config is held, but for the quick ones (netlink.c). */
 
 static int do_heartbeat(struct sk_buff *skb, struct genl_info *info)
 {
 	int ret = gs_agent_beat(info->snd_portid, info->extack);
 
 	/*
-	 * A good moment to look whether silence still means something. It takes ftrace's lock, which
-	 * anybody's tracer may keep for seconds: the agent does not wait for that.
+	 * A good moment to look whether silence still means something. It takes ftrace's lock,
+	 * which anybody's tracer may keep for seconds: the agent does not wait for that.
 	 */
 	if (!ret)
 		gs_nodes_check_soon();

@@ -104,7 +104,7 @@ static int check_attrs(u8 cmd, const struct nlmsghdr *nlh, struct netlink_ext_ac
 
 /*
  * Which do not take gs_config: a user waits for the release, and whoever has the lock may wait for
- * ftrace, for as long as the host's slowest task takes to get a processor (synchronize_rcu_tasks()).
+ * ftrace, as long as the host's slowest task takes to get a processor (synchronize_rcu_tasks()).
  */
 static const u64 quick = BIT_ULL(GS_CMD_STATUS) | BIT_ULL(GS_CMD_HEARTBEAT) |
 			 BIT_ULL(GS_CMD_WITHDRAW) | BIT_ULL(GS_CMD_RELEASE);

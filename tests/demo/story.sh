@@ -50,6 +50,7 @@ memory() {
 	cat /sys/class/fakegpu/fakegpu0/mem_used
 }
 
+mkdir -p /etc/gpushare
 cat >/etc/gpushare/config.json <<-'EOF'
 	{"agent": {"load_period": "500ms"}}
 EOF
@@ -79,9 +80,9 @@ card=$(gpusharectl status -o json | /usr/bin/python3 -c \
 	'import json, sys; print(json.load(sys.stdin)["holdings"][0]["cards"][0])')
 shown "gpusharectl grant --spot --card $card"
 grant=$(gpusharectl grant --spot --card "$card") || wrong "no grant"
-fact "the spot pod runs" pod_run spot/job \
+fact "the spot pod runs" pod_run spot/job --namespace network=pod \
 	--annotation gpushare.k8s.io/container-devices-from.job=team/dev/main
-fact "its container runs, with the card" container_run spot/job job \
+fact "its container runs, with the card" container_run spot/job job --namespace network=pod \
 	--annotation "gpushare.k8s.io/grant=$grant" \
 	-- /bin/sh -c 'trap "" TERM; exec fgpu alloc /dev/fakegpu0 512M , hold /dev/fakegpu0'
 has_memory() {
