@@ -96,7 +96,10 @@ void inventory_read(struct inventory *inventory, const char *card);
 /* The same with the list of processes, whatever it costs: before a card is lent. */
 void inventory_read_all(struct inventory *inventory, const char *card);
 
-/* How long a vendor's source may take for an answer; default 5000. Before inventory_new(). */
+/*
+ * How long a vendor's source may take for an answer, and six times that for the list of cards;
+ * default 5000. Before inventory_new().
+ */
 extern unsigned int inventory_deadline_ms;
 
 #endif

@@ -13,6 +13,8 @@
 
 #define PAUSE_MIN_MS 1000
 #define PAUSE_MAX_MS 60000
+/* The list of cards may take so many times longer than other answers. */
+#define LIST_FACTOR 6
 
 unsigned int inventory_deadline_ms = 5000;
 
@@ -137,6 +139,12 @@ static void fail(struct source *source, const char *why)
 	source->ops.unknown(source, source->ops.arg);
 }
 
+/* Attaching to a driver that nobody has open takes seconds for each card. */
+static unsigned int deadline_of(enum question_kind kind)
+{
+	return inventory_deadline_ms * (kind == ASK_CARDS ? LIST_FACTOR : 1);
+}
+
 static void deadline_passed(uv_timer_t *timer)
 {
 	static const char *const what[] = { "reading the catalogue's entry", "listing the cards",
@@ -144,8 +152,8 @@ static void deadline_passed(uv_timer_t *timer)
 	struct source *source = timer->data;
 	char why[120];
 
-	(void)snprintf(why, sizeof(why), "no answer within %u ms while %s", inventory_deadline_ms,
-		       what[source->now.kind]);
+	(void)snprintf(why, sizeof(why), "no answer within %u ms while %s",
+		       deadline_of(source->now.kind), what[source->now.kind]);
 	fail(source, why);
 }
 
@@ -187,7 +195,7 @@ static void pump(struct source *source)
 	put_question(source, &out);
 	/* The loop's clock stands still while it works; the deadline starts now. */
 	uv_update_time(source->loop);
-	(void)uv_timer_start(&source->deadline, deadline_passed, inventory_deadline_ms, 0);
+	(void)uv_timer_start(&source->deadline, deadline_passed, deadline_of(source->now.kind), 0);
 	probe_child_send(source->child, out.data, out.len);
 }
 

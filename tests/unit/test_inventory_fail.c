@@ -100,16 +100,17 @@ static void one_that_hangs_again_is_told_once_and_pauses_longer(void **state)
 	struct watcher *w = *state;
 	uint64_t start;
 
-	control(w, "hang DeviceGetCount\n");
+	control(w, "hang DeviceGetUtilizationRates\n");
 	watcher_start(w, 60000);
 	start = gs_boottime_ms();
 	watcher_run(w, &w->failed, 1);
-	assert_string_equal(w->why, "no answer within 400 ms while listing the cards");
+	assert_string_equal(w->why, "no answer within 400 ms while reading the cards' load");
 	/* Killed at 400, 1400 + 400, 3800 + 400: so at 3 s only the second pause is on. */
 	watcher_idle(w, 2500);
 	assert_int_equal(watcher_probes(w, NULL), 0);
 	control(w, "");
-	watcher_run(w, &w->loaded, 2);
+	assert_int_equal(w->loaded, 4);
+	watcher_run(w, &w->loaded, 6);
 	assert_true(gs_boottime_ms() - start >= 3700);
 	assert_int_equal(w->failed, 1);
 	/* All is well, so the next time is told again. */
@@ -117,6 +118,20 @@ static void one_that_hangs_again_is_told_once_and_pauses_longer(void **state)
 	inventory_read(w->inventory, "GPU-0000");
 	watcher_run(w, &w->failed, 2);
 	assert_string_equal(w->why, "gpushare-probe died of signal 6");
+}
+
+/* Attaching to a driver may take its time. */
+static void a_list_may_take_longer(void **state)
+{
+	struct watcher *w = *state;
+	uint64_t start = gs_boottime_ms();
+
+	inventory_deadline_ms = 100;
+	control(w, "hang DeviceGetCount\n");
+	watcher_start(w, 60000);
+	watcher_run(w, &w->failed, 1);
+	assert_string_equal(w->why, "no answer within 600 ms while listing the cards");
+	assert_true(gs_boottime_ms() - start >= 590);
 }
 
 static void one_that_is_killed(void **state)
@@ -289,6 +304,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(one_that_hangs_is_killed_and_started_anew),
 		T(one_that_hangs_again_is_told_once_and_pauses_longer),
+		T(a_list_may_take_longer),
 		T(one_that_is_killed),
 		T(errors_of_single_cards),
 		T(rubbish_is_failure),
