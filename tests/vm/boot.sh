@@ -8,6 +8,7 @@
 #	--build DIR       what build.sh made (default: build/vm/KERNEL); its programs are in PATH,
 #	                  its modules in /vm/modules; tests/vm/suite is /vm/suite
 #	--extra FILE      puts FILE into /vm/extra (again for more)
+#	--agent           puts the agent, the runtime and runc where they lie on a node
 #	--smp N           processors (2)
 #	--mem MIB         memory (512; the kernel debug 1024)
 #	--thread MODE     single (default) or multi: QEMU 7.2's multi breaks the unhooking of
@@ -30,6 +31,7 @@ source "$VM_DIR/lib/user.sh"
 source "$VM_DIR/lib/initramfs.sh"
 source "$VM_DIR/lib/klog.sh"
 source "$VM_DIR/lib/qemu.sh"
+source "$VM_DIR/lib/agent.sh"
 
 usage() {
 	sed -n '/^#\t/,/^# Output/{/^# Output/d;s/^#//p}' "$0" >&2
@@ -43,7 +45,7 @@ name=$1
 shift
 kernel_line "$name"
 build=$VM_TOP/build/vm/$name
-smp=2 mem=512 thread=single icount='' cgroup=v2 append='' limit=300 log='' shell=''
+smp=2 mem=512 thread=single icount='' cgroup=v2 append='' limit=300 log='' shell='' agent=''
 slow=1
 if [[ $K_TOOLCHAIN == source ]]; then
 	mem=1024 slow=5
@@ -51,7 +53,7 @@ fi
 extra=() command=()
 while (($# > 0)); do
 	case $1 in
-	--icount | --shell)
+	--icount | --shell | --agent)
 		declare "${1#--}=1"
 		shift
 		;;
@@ -87,6 +89,7 @@ for what in "$build/programs:bin" "$build/modules:modules" "$VM_DIR/suite:suite"
 	[[ ! -d ${what%:*} ]] || cp -a "${what%:*}/." "$root/vm/${what##*:}"
 done
 ((${#extra[@]} == 0)) || cp -a "${extra[@]}" "$root/vm/extra"
+[[ -z $agent ]] || agent_pack "$root"
 cp "$K_DIR/release" "$root/vm"
 echo "$slow" >"$root/vm/slow"
 if ((${#command[@]} > 0)); then
