@@ -107,11 +107,16 @@ fuzz-runtime: ## SECONDS=60: libFuzzer over everything that reads outside input
 	@$(MAKE) --no-print-directory $(jobs) FUZZ=1 fuzzers
 	@tests/fuzz/run.sh $(SECONDS)
 
-demo: demo-runtime ## the story on a real containerd, step by step [root]
-
 # Root is asked for first: nobody should wait for a build to hear of it.
-demo-runtime: ## the part of gpushare-runtime [root]
-	@[ "$$(id -u)" = 0 ] || { echo "demo: needs root: sudo make demo" >&2; exit 2; }
+is_root = @[ "$$(id -u)" = 0 ] || { echo "demo: needs root: sudo make $@" >&2; exit 2; }
+
+demo: ## KERNEL=6.1: the whole story, on a node in QEMU [root]
+	$(is_root)
+	@packaging/deps.sh build vm node
+	@KERNEL=$(KERNEL) tests/demo/demo.sh
+
+demo-runtime: ## the part of gpushare-runtime, on a real containerd, step by step [root]
+	$(is_root)
 	@echo "demo: packages, build, story: one to three minutes the first time, half a one later"
 	@packaging/deps.sh build demo
 	@echo "demo: building"

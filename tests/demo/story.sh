@@ -103,7 +103,7 @@ good "his call was served: $(</tmp/back)"
 title "What happened in between"
 sleep 1
 /usr/bin/python3 /vm/extra/timeline.py "$since" "$log" || wrong "the order is wrong"
-fact "the spot container is gone" wait_for 60 sh -c '! pgrep -f "fgpu alloc" >/dev/null'
+fact "the spot container is gone" wait_for 60 sh -c '! pgrep -f "[f]gpu alloc" >/dev/null'
 fact "the card's memory was free before the call" test "$(memory)" -lt $((512 << 20))
 fact "the grant is revoked: the spot pod can't start again" \
 	sh -c "gpusharectl grant --list 2>/dev/null | grep -q revoked"
