@@ -18,7 +18,7 @@ node_boot() {
 
 	qemu_machine "$NODE_SMP" "$NODE_MEM" "$NODE_THREAD"
 	# No -no-reboot: a test may ask for one, and the first stage knows whether it did.
-	append="console=$CONSOLE panic=-1 loglevel=5 mitigations=off apparmor=0 audit=0"
+	append="console=$CONSOLE panic=-1 loglevel=5 mitigations=off lsm=yama audit=0"
 	append+=" systemd.show_status=no systemd.gpt_auto=no systemd.journald.forward_to_console=no"
 	case $NODE_CGROUP in
 	v2) append+=" systemd.unified_cgroup_hierarchy=1" ;;

@@ -61,7 +61,7 @@ image_make() {
 	cp -a "$tree/root" "$work/root"
 	install -m 0755 "$NODE_CRICTL" "$work/root/usr/local/bin/crictl"
 	image_fill "$work/root"
-	mkfs.ext4 -q -F -O ^has_journal,^metadata_csum -E lazy_itable_init=0 -m 0 \
+	mkfs.ext4 -q -F -O ^metadata_csum -E lazy_itable_init=0 -m 0 \
 		-d "$work/root" "$new/disk"
 	rm -rf "$work/root"
 

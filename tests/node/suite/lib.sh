@@ -53,7 +53,8 @@ node_reboot() {
 # Removes whatever containers there are, of all runtimes.
 node_clean() {
 	local id
-	pods_remove
+	# Those too that are left from before a reboot.
+	crictl rmp --all --force >/dev/null 2>&1
 	for id in $(ctr container ls -q); do
 		ctr_remove "$id"
 	done
@@ -100,10 +101,8 @@ ctr_run() {
 		*) options+=("$1" "$2") && shift 2 ;;
 		esac
 	done
-	if [[ $(node_cgroups) == v2 ]]; then
-		options+=(--runc-systemd-cgroup --cgroup "ctr.slice:ctr:$id")
-	fi
 	ctr run --detach --runc-binary "${RUNTIME:-/usr/bin/gpushare-runtime}" \
+		--runc-systemd-cgroup --cgroup "ctr.slice:ctr:$id" \
 		--mount type=bind,src=/vm/bin/fgpu,dst=/bin/fgpu,options=rbind:ro \
 		"${options[@]}" "$IMAGE" "$id" "${command[@]}" </dev/null
 }
