@@ -7,6 +7,7 @@
 
 #include "agent/inventory_source.h"
 #include "agent/probe_child.h"
+#include "agent/question.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/xalloc.h"
@@ -17,14 +18,6 @@
 #define LIST_FACTOR 6
 
 unsigned int inventory_deadline_ms = 5000;
-
-enum question_kind { ASK_VENDOR, ASK_CARDS, ASK_ALL, ASK_ONE };
-
-struct question {
-	enum question_kind kind;
-	char *card; /* ASK_ONE: its id */
-	enum probe_when when; /* ASK_ALL, ASK_ONE: the list of processes */
-};
 
 struct source {
 	char *probe, *file, *text;
@@ -39,8 +32,7 @@ struct source {
 	bool wanted; /* start another one when it is gone */
 	bool ready; /* it has told its cards, and there is something to measure */
 	struct gs_strv ids; /* those cards */
-	struct question *v; /* what is to be asked, in that order */
-	size_t n;
+	struct questions list; /* what is to be asked */
 	struct question now; /* what was asked */
 	bool asking;
 	uint64_t seq;
@@ -54,39 +46,9 @@ const struct vendor_side *source_side(const struct source *source)
 	return &source->side;
 }
 
-static void add_question(struct source *source, size_t at, struct question question)
-{
-	source->v = gs_grow(source->v, source->n, sizeof(*source->v));
-	memmove(source->v + at + 1, source->v + at, (source->n - at) * sizeof(*source->v));
-	source->v[at] = question;
-	source->n++;
-}
-
-static struct question take_question(struct source *source, size_t at)
-{
-	struct question question = source->v[at];
-
-	source->n--;
-	memmove(source->v + at, source->v + at + 1, (source->n - at) * sizeof(*source->v));
-	return question;
-}
-
-/* Where that is to be asked; source->n: nowhere. */
-static size_t find_question(const struct source *source, enum question_kind kind, const char *card)
-{
-	size_t i = 0;
-
-	while (i < source->n && (source->v[i].kind != kind ||
-				 (kind == ASK_ONE && strcmp(source->v[i].card, card) != 0)))
-		i++;
-	return i;
-}
-
 static void drop_questions(struct source *source)
 {
-	while (source->n)
-		free(take_question(source, 0).card);
-	free(gs_steal(source->v));
+	questions_free(&source->list);
 	free(gs_steal(source->now.card));
 	source->asking = false;
 	(void)uv_timer_stop(&source->deadline);
@@ -188,23 +150,15 @@ static void pump(struct source *source)
 {
 	cleanup_buf struct gs_buf out = { 0 };
 
-	if (!source->child || source->dying || source->asking || !source->n)
+	if (!source->child || source->dying || source->asking || !source->list.n)
 		return;
-	source->now = take_question(source, 0);
+	source->now = questions_take(&source->list, 0);
 	source->asking = true;
 	put_question(source, &out);
 	/* The loop's clock stands still while it works; the deadline starts now. */
 	uv_update_time(source->loop);
 	(void)uv_timer_start(&source->deadline, deadline_passed, deadline_of(source->now.kind), 0);
 	probe_child_send(source->child, out.data, out.len);
-}
-
-/* What was to be asked of cards that are no more. */
-static void drop_lost(struct source *source)
-{
-	for (size_t i = source->n; i-- > 0;)
-		if (source->v[i].kind == ASK_ONE && !gs_strv_has(&source->ids, source->v[i].card))
-			free(take_question(source, i).card);
 }
 
 static int take_cards(struct source *source, const json_t *answer, struct gs_err *err)
@@ -219,14 +173,14 @@ static int take_cards(struct source *source, const json_t *answer, struct gs_err
 	gs_strv_free(&source->ids);
 	for (size_t i = 0; i < n; i++)
 		gs_strv_add(&source->ids, cards[i].id);
-	drop_lost(source);
+	questions_keep(&source->list, &source->ids);
 	source->ready = n && source->side.load.source != LOAD_NONE;
 	if (!source->ready)
 		all_is_well(source);
 	source->ops.cards(source, cards, n, source->ops.arg);
 	if (source->ready)
 		source_poll(source);
-	else if (find_question(source, ASK_CARDS, NULL) == source->n)
+	else if (questions_find(&source->list, ASK_CARDS, NULL) == source->list.n)
 		end_child(source); /* a process that waits for nothing costs memory */
 	return 0;
 }
@@ -338,8 +292,8 @@ static void start(struct source *source)
 		fail(source, err.msg);
 		return;
 	}
-	add_question(source, 0, (struct question){ .kind = ASK_VENDOR });
-	add_question(source, 1, (struct question){ .kind = ASK_CARDS });
+	questions_add(&source->list, 0, (struct question){ .kind = ASK_VENDOR });
+	questions_add(&source->list, 1, (struct question){ .kind = ASK_CARDS });
 	pump(source);
 }
 
@@ -353,8 +307,9 @@ void source_refresh(struct source *source)
 	uv_timer_t *pause = &source->pause;
 
 	if (source->child && !source->dying) {
-		if (find_question(source, ASK_CARDS, NULL) == source->n)
-			add_question(source, source->n, (struct question){ .kind = ASK_CARDS });
+		if (questions_find(&source->list, ASK_CARDS, NULL) == source->list.n)
+			questions_add(&source->list, source->list.n,
+				      (struct question){ .kind = ASK_CARDS });
 		pump(source);
 	} else if (uv_is_active((uv_handle_t *)pause)) {
 		/* What made it fail may be over; but never without any pause. */
@@ -374,18 +329,18 @@ void source_poll(struct source *source)
 	if (!source->ready)
 		return;
 	if (source->side.load.source != LOAD_COMMAND) {
-		if (find_question(source, ASK_ALL, NULL) == source->n)
-			add_question(source, source->n, question);
+		if (questions_find(&source->list, ASK_ALL, NULL) == source->list.n)
+			questions_add(&source->list, source->list.n, question);
 		pump(source);
 		return;
 	}
 	/* Commands take their time, and the deadline is one answer's. */
 	for (size_t i = 0; i < source->ids.n; i++) {
 		question.kind = ASK_ONE;
-		if (find_question(source, ASK_ONE, source->ids.v[i]) < source->n)
+		if (questions_find(&source->list, ASK_ONE, source->ids.v[i]) < source->list.n)
 			continue;
 		question.card = gs_strdup(source->ids.v[i]);
-		add_question(source, source->n, question);
+		questions_add(&source->list, source->list.n, question);
 	}
 	pump(source);
 }
@@ -397,16 +352,16 @@ bool source_read(struct source *source, const char *id, enum probe_when when)
 
 	if (!source->ready || !gs_strv_has(&source->ids, id))
 		return false;
-	at = find_question(source, ASK_ONE, id);
-	if (at < source->n) {
-		question = take_question(source, at);
+	at = questions_find(&source->list, ASK_ONE, id);
+	if (at < source->list.n) {
+		question = questions_take(&source->list, at);
 		/* The more of the two: the list now, or when it is due, or not at all. */
 		if (when < question.when)
 			question.when = when;
 	} else {
 		question.card = gs_strdup(id);
 	}
-	add_question(source, 0, question);
+	questions_add(&source->list, 0, question);
 	/* What is being asked may be long. */
 	if (source->asking && source->now.kind == ASK_ALL)
 		probe_child_send(source->child, "\n", 1);

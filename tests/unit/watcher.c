@@ -178,3 +178,12 @@ unsigned int watcher_probes(struct watcher *w, pid_t *ret_pid)
 {
 	return watcher_children_of(w->spawner_pid, ret_pid);
 }
+
+void watcher_settle(struct watcher *w, unsigned int probes)
+{
+	/* They have to start first. */
+	watcher_idle(w, 200);
+	for (int i = 0; i < PATIENCE_MS / 50 && watcher_probes(w, NULL) != probes; i++)
+		watcher_idle(w, 50);
+	assert_int_equal(watcher_probes(w, NULL), probes);
+}

@@ -38,6 +38,9 @@ void watcher_idle(struct watcher *watcher, unsigned int ms);
 /* How many children the process @parent has that are alive; *ret_pid (may be NULL): one of them. */
 unsigned int watcher_children_of(pid_t parent, pid_t *ret_pid);
 
+/* Runs the loop until so many probes run, and then for a moment; fails after ten seconds. */
+void watcher_settle(struct watcher *watcher, unsigned int probes);
+
 /* The probes that run. */
 unsigned int watcher_probes(struct watcher *watcher, pid_t *ret_pid);
 
