@@ -128,6 +128,7 @@ void evict(struct agent *agent, const struct container *borrower, const char *wh
 	struct evictions *all = agent->evictions;
 	struct gs_err err = { 0 };
 	struct eviction e = { 0 };
+	char own[24] = "";
 
 	if (evicting(agent, borrower->rec.id))
 		return;
@@ -136,9 +137,14 @@ void evict(struct agent *agent, const struct container *borrower, const char *wh
 	e.cgroup = borrower->cgroup ? gs_strdup(borrower->cgroup) : NULL;
 	e.begun_ms = gs_boottime_ms();
 	e.empty = kill_once(agent, &e);
-	if (agent->event_ns)
-		observe_reaction(agent, (uv_hrtime() - agent->event_ns) / 1000);
-	gs_log_fields(GS_LOG_INFO, "a borrower is ended", "container", e.label, "why", why, NULL);
+	if (agent->event_ns) {
+		uint64_t us = (uv_hrtime() - agent->event_ns) / 1000;
+
+		observe_reaction(agent, us);
+		(void)snprintf(own, sizeof(own), "%llu", (unsigned long long)us);
+	}
+	gs_log_fields(GS_LOG_INFO, "a borrower is ended", "container", e.label, "why", why,
+		      own[0] ? "own_us" : NULL, own, NULL);
 	if (borrower->rec.grant &&
 	    gs_grant_revoke(agent->config.lib_dir, borrower->rec.grant, &err) < 0 &&
 	    err.code != ENOENT)

@@ -142,9 +142,13 @@ bench-kmod: ## KERNEL=6.1: what a hooked call and a return cost, as METRIC lines
 	$(vm_needs)
 	@KERNEL="$(KERNEL)" tests/bench/bench-kmod.sh
 
+bench-agent: ## what the agent costs: a return, an idle node, as METRIC lines [root]
+	$(vm_needs)
+	@packaging/deps.sh --if-root test
+	@tests/bench/bench-agent.sh
+
 check-k8s: ## a real API server, scheduler and kubelet (not built yet)
-bench-agent: ## what the agent costs (not built yet)
-check-k8s bench-agent:
+check-k8s:
 	@echo "$@: not built yet" >&2; exit 2
 
 .PHONY: programs tests fuzzers check check-unit check-golden check-san check-runtime check-deep \

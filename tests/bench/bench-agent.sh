@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What the agent costs: a user who comes back, and a node on which nothing happens. As lines
+#
+#	METRIC <name> <value> <unit>	<target>: <met or missed>; <what was compared>
+#
+# Status 1: a target was missed; the last line names it.
+#
+#	PAIRS		how many returns are measured (10)
+#	CONTAINERS	on the node where nothing happens (200), with eight cards
+#	IDLE		seconds for which that is looked at (60)
+#
+# QEMU's clock counts instructions here (boot.sh --icount), so that results do not depend on the
+# machine: a nanosecond is an instruction, of which a real processor does a few in that time.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# shellcheck source=tests/vm/lib/common.sh
+source tests/vm/lib/common.sh
+# shellcheck source=tests/vm/lib/kernel.sh
+source tests/vm/lib/kernel.sh
+
+pairs=${PAIRS:-10} containers=${CONTAINERS:-200} idle=${IDLE:-60}
+kernel=6.1
+build=$VM_TOP/build/vm/$kernel
+missed=()
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# value NAME: the median of what the guest printed under that name.
+value() {
+	awk -v name="$1" '$1 == name { print $2 }' "$work/values" | sort -n |
+		awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)]; else exit 1 }'
+}
+
+# metric NAME VALUE UNIT TARGET WORDS
+metric() {
+	local verdict=''
+	if [[ -n $4 ]]; then
+		if awk "BEGIN { exit !($2 $4) }"; then
+			verdict="target $4 $3: met; "
+		else
+			verdict="target $4 $3: MISSED; "
+			missed+=("$1")
+		fi
+	fi
+	printf 'METRIC %s %s %s\t%s%s\n' "$1" "$2" "$3" "$verdict" "$5"
+}
+
+ratio() {
+	awk "BEGIN { printf \"%.${3:-2}f\", $1 / $2 }"
+}
+
+tests/vm/build.sh "$kernel" "$build"
+tests/vm/boot.sh "$kernel" --icount --agent --mem 1024 --extra tests/bench/agent/guest.sh \
+	--extra tests/bench/agent/sleeper --timeout 3000 --log "$work/console" -- \
+	env PAIRS="$pairs" CONTAINERS="$containers" IDLE="$idle" sh /vm/extra/guest.sh \
+	>"$work/values" || {
+	cat "$work/values" >&2
+	exit 1
+}
+
+bare=$(value kernel_bare) back=$(value return_ns)
+metric agent_release_ratio "$(ratio "$back" "$bare")" ratio "<= 3" \
+	"a user's call that is held until it is served, over kill -9 to the last close of the same \
+process without us; medians of $pairs, $back and $bare ns"
+metric agent_own_us "$(value own_us)" us "" \
+	"from the kernel's event to the kill that the agent has written"
+metric agent_rss_kib "$(value rss_kib)" KiB "<= 16384" \
+	"$containers containers, 8 cards, nothing happens; its probe has $(value probe_rss_kib)"
+ticks=$(value idle_ticks) seconds=$(value idle_s)
+metric agent_cpu_permille "$(awk "BEGIN { print $ticks * 10 / $seconds }")" permille "<= 1" \
+	"of a processor that does an instruction a nanosecond, for $seconds s; with its probes \
+$(awk "BEGIN { print $(value idle_ticks_all) * 10 / $seconds }")"
+if ((${#missed[@]} > 0)); then
+	echo "missed: ${missed[*]}"
+	exit 1
+fi
