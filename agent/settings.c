@@ -209,7 +209,7 @@ int settings_load(struct settings *settings, const char *path, struct gs_err *er
 		r = gs_doc_parse(&doc, len, &root, err);
 	if (r == 0)
 		r = js_member(root, "agent", &agent, err);
-	if (r < 0 || !agent.n)
+	if (r < 0 || js_absent(agent))
 		return r;
 	r = get_agent(&doc, agent, settings, err);
 	if (r < 0) {
