@@ -22,7 +22,7 @@ struct inventory {
 	struct gs_catalogue catalogue;
 	struct vendor_side *drivers; /* of all vendors, for their driver sections */
 	size_t n_drivers;
-	struct source **v; /* of the vendors that have an inventory */
+	struct vendor_source **v; /* of the vendors that have an inventory */
 	size_t n;
 	struct cards cards;
 	struct load *loads; /* of each card */
@@ -75,10 +75,10 @@ static void add_card(struct cards *cards, struct load **loads, struct card *card
 	*load = (struct load){ 0 };
 }
 
-static void got_cards(struct source *source, struct card *fresh, size_t n, void *arg)
+static void got_cards(struct vendor_source *source, struct card *fresh, size_t n, void *arg)
 {
 	struct inventory *inventory = arg;
-	const char *vendor = source_side(source)->name;
+	const char *vendor = vendor_source_side(source)->name;
 	struct cards cards = { 0 }, told = { fresh, n };
 	struct load *loads = NULL;
 	size_t first, had;
@@ -90,7 +90,7 @@ static void got_cards(struct source *source, struct card *fresh, size_t n, void 
 	}
 	/* The vendors stay in the catalogue's order, whoever answers first. */
 	for (size_t i = 0; i < inventory->n; i++) {
-		const char *name = source_side(inventory->v[i])->name;
+		const char *name = vendor_source_side(inventory->v[i])->name;
 		size_t at, count;
 
 		range_of(inventory, name, &at, &count);
@@ -121,28 +121,29 @@ static void got_cards(struct source *source, struct card *fresh, size_t n, void 
 	inventory->ops.changed(inventory->ops.arg);
 }
 
-static int got_load(struct source *source, const json_t *told, struct gs_err *err, void *arg)
+static int got_load(struct vendor_source *source, const json_t *told, struct gs_err *err, void *arg)
 {
 	struct inventory *inventory = arg;
 	const char *id = json_string_value(json_object_get(told, "card"));
-	size_t i = id ? index_of(inventory, source_side(source)->name, id) : inventory->cards.n;
+	size_t i = id ? index_of(inventory, vendor_source_side(source)->name, id) :
+			inventory->cards.n;
 	int r;
 
 	if (i == inventory->cards.n)
 		return gs_err_set(err, EPROTO, "the load of a card that is none");
-	r = source_parse_load(told, &inventory->loads[i], err);
+	r = vendor_source_parse_load(told, &inventory->loads[i], err);
 	if (r == 0)
 		inventory->ops.loaded(&inventory->cards.v[i], &inventory->loads[i],
 				      inventory->ops.arg);
 	return r;
 }
 
-static void got_unknown(struct source *source, void *arg)
+static void got_unknown(struct vendor_source *source, void *arg)
 {
 	struct inventory *inventory = arg;
 	size_t first, n;
 
-	range_of(inventory, source_side(source)->name, &first, &n);
+	range_of(inventory, vendor_source_side(source)->name, &first, &n);
 	for (size_t i = first; i < first + n; i++) {
 		load_free(&inventory->loads[i]);
 		inventory->loads[i].at_ms = gs_boottime_ms();
@@ -151,11 +152,11 @@ static void got_unknown(struct source *source, void *arg)
 	}
 }
 
-static void got_failed(struct source *source, const char *why, void *arg)
+static void got_failed(struct vendor_source *source, const char *why, void *arg)
 {
 	struct inventory *inventory = arg;
 
-	inventory->ops.failed(source_side(source)->name, why, inventory->ops.arg);
+	inventory->ops.failed(vendor_source_side(source)->name, why, inventory->ops.arg);
 }
 
 static void one_closed(void *arg)
@@ -187,7 +188,7 @@ static void poll_all(uv_timer_t *timer)
 	struct inventory *inventory = timer->data;
 
 	for (size_t i = 0; i < inventory->n; i++)
-		source_poll(inventory->v[i]);
+		vendor_source_poll(inventory->v[i]);
 	if (!inventory->nodes && gs_boottime_ms() >= inventory->refresh_ms) {
 		inventory->refresh_ms = gs_boottime_ms() + BLIND_MS;
 		inventory_refresh(inventory);
@@ -211,15 +212,15 @@ static void do_soon(uv_timer_t *timer)
 					      inventory->ops.arg);
 	}
 	for (size_t i = 0; refresh && i < inventory->n; i++)
-		source_refresh(inventory->v[i]);
+		vendor_source_refresh(inventory->v[i]);
 }
 
 /* Reads one vendor's file once more, for the sections that the catalogue does not keep. */
 static int add_vendor(struct inventory *inventory, const char *file, const char *probe,
 		      struct gs_err *err)
 {
-	const struct source_ops ops = { got_cards,  got_load,	got_unknown,
-					got_failed, one_closed, inventory };
+	const struct vendor_source_ops ops = { got_cards,  got_load,   got_unknown,
+					       got_failed, one_closed, inventory };
 	cleanup_vendor_side struct vendor_side side = { 0 };
 	cleanup_free char *text = NULL;
 	size_t len;
@@ -235,8 +236,8 @@ static int add_vendor(struct inventory *inventory, const char *file, const char 
 	inventory->n_drivers++;
 	if (side.inventory.source == INVENTORY_NONE)
 		return 0;
-	inventory->v[inventory->n++] = source_new(inventory->loop, inventory->ops.spawner, probe,
-						  file, gs_steal(text), &side, &ops);
+	inventory->v[inventory->n++] = vendor_source_new(inventory->loop, inventory->ops.spawner,
+							 probe, file, gs_steal(text), &side, &ops);
 	inventory->open++;
 	return 0;
 }
@@ -255,7 +256,8 @@ static void watch_nodes(struct inventory *inventory)
 	cleanup_strv struct gs_strv globs = { 0 };
 
 	for (size_t i = 0; i < inventory->n; i++) {
-		const struct gs_vendor *rules = vendor_side_rules(source_side(inventory->v[i]));
+		const struct gs_vendor *rules =
+			vendor_side_rules(vendor_source_side(inventory->v[i]));
 
 		for (size_t j = 0; j < rules->n_nodes; j++)
 			gs_strv_add(&globs, rules->nodes[j].glob);
@@ -299,7 +301,7 @@ void inventory_free(struct inventory *inventory)
 	if (!inventory)
 		return;
 	for (size_t i = 0; i < inventory->n; i++)
-		source_free(inventory->v[i]);
+		vendor_source_free(inventory->v[i]);
 	if (inventory->nodes)
 		node_watch_free(inventory->nodes);
 	uv_close((uv_handle_t *)&inventory->poll, timer_closed);
@@ -345,8 +347,8 @@ static void read_card(struct inventory *inventory, const char *name, enum probe_
 	if (!card)
 		return;
 	for (size_t i = 0; i < inventory->n; i++)
-		if (strcmp(source_side(inventory->v[i])->name, card->vendor) == 0 &&
-		    source_read(inventory->v[i], card->id, when))
+		if (strcmp(vendor_source_side(inventory->v[i])->name, card->vendor) == 0 &&
+		    vendor_source_read(inventory->v[i], card->id, when))
 			return;
 	if (!gs_strv_has(&inventory->unanswered, card->name))
 		gs_strv_add(&inventory->unanswered, card->name);

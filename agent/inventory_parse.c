@@ -131,8 +131,8 @@ static int settle_names(struct cards *cards, struct gs_err *err)
 	return 0;
 }
 
-int source_parse_cards(const struct vendor_side *side, const json_t *list, struct card **ret,
-		       size_t *ret_n, struct gs_err *err)
+int vendor_source_parse_cards(const struct vendor_side *side, const json_t *list, struct card **ret,
+			      size_t *ret_n, struct gs_err *err)
 {
 	struct cards cards = { 0 };
 	const json_t *item;
@@ -190,7 +190,7 @@ static int get_processes(const json_t *list, struct load *load, struct gs_err *e
 	return 0;
 }
 
-int source_parse_load(const json_t *obj, struct load *load, struct gs_err *err)
+int vendor_source_parse_load(const json_t *obj, struct load *load, struct gs_err *err)
 {
 	const json_t *busy = json_object_get(obj, "busy");
 	const json_t *processes = json_object_get(obj, "processes");

@@ -19,10 +19,10 @@
 
 unsigned int inventory_deadline_ms = 5000;
 
-struct source {
+struct vendor_source {
 	char *probe, *file, *text;
 	struct vendor_side side;
-	struct source_ops ops;
+	struct vendor_source_ops ops;
 	uv_loop_t *loop;
 	struct spawner *spawner;
 	uv_timer_t deadline, pause;
@@ -41,12 +41,12 @@ struct source {
 	size_t clean; /* cards that were read without a mistake since the last one */
 };
 
-const struct vendor_side *source_side(const struct source *source)
+const struct vendor_side *vendor_source_side(const struct vendor_source *source)
 {
 	return &source->side;
 }
 
-static void drop_questions(struct source *source)
+static void drop_questions(struct vendor_source *source)
 {
 	questions_free(&source->list);
 	free(gs_steal(source->now.card));
@@ -55,7 +55,7 @@ static void drop_questions(struct source *source)
 }
 
 /* Ends the child, whether or not it has done anything wrong. */
-static void end_child(struct source *source)
+static void end_child(struct vendor_source *source)
 {
 	source->ready = false;
 	source->dying = true;
@@ -63,7 +63,7 @@ static void end_child(struct source *source)
 	probe_child_kill(source->child);
 }
 
-static void all_is_well(struct source *source)
+static void all_is_well(struct vendor_source *source)
 {
 	source->failing = false;
 	source->failures = 0;
@@ -76,7 +76,7 @@ static void pause_ended(uv_timer_t *timer);
  * Tells it once, and tries again after a pause. It is `failing` until everything was read without
  * a mistake, so that what fails again and again is told once.
  */
-static void tell_failure(struct source *source, const char *why)
+static void tell_failure(struct vendor_source *source, const char *why)
 {
 	uint64_t pause = (uint64_t)PAUSE_MIN_MS << (source->failures < 6 ? source->failures : 6);
 	bool first = !source->failing;
@@ -93,7 +93,7 @@ static void tell_failure(struct source *source, const char *why)
 }
 
 /* The probe can't go on. */
-static void fail(struct source *source, const char *why)
+static void fail(struct vendor_source *source, const char *why)
 {
 	if (source->child)
 		end_child(source);
@@ -111,7 +111,7 @@ static void deadline_passed(uv_timer_t *timer)
 {
 	static const char *const what[] = { "reading the catalogue's entry", "listing the cards",
 					    "reading the cards' load", "reading a card's load" };
-	struct source *source = timer->data;
+	struct vendor_source *source = timer->data;
 	char why[120];
 
 	(void)snprintf(why, sizeof(why), "no answer within %u ms while %s",
@@ -119,7 +119,7 @@ static void deadline_passed(uv_timer_t *timer)
 	fail(source, why);
 }
 
-static void put_question(struct source *source, struct gs_buf *out)
+static void put_question(struct vendor_source *source, struct gs_buf *out)
 {
 	static const char *const whens[] = { "now", "due", "free" };
 
@@ -146,7 +146,7 @@ static void put_question(struct source *source, struct gs_buf *out)
 }
 
 /* Asks the next question, if there is one and nothing is being asked. */
-static void pump(struct source *source)
+static void pump(struct vendor_source *source)
 {
 	cleanup_buf struct gs_buf out = { 0 };
 
@@ -161,12 +161,12 @@ static void pump(struct source *source)
 	probe_child_send(source->child, out.data, out.len);
 }
 
-static int take_cards(struct source *source, const json_t *answer, struct gs_err *err)
+static int take_cards(struct vendor_source *source, const json_t *answer, struct gs_err *err)
 {
 	struct card *cards;
 	size_t n;
-	int r = source_parse_cards(&source->side, json_object_get(answer, "cards"), &cards, &n,
-				   err);
+	int r = vendor_source_parse_cards(&source->side, json_object_get(answer, "cards"), &cards,
+					  &n, err);
 
 	if (r < 0)
 		return r;
@@ -179,13 +179,14 @@ static int take_cards(struct source *source, const json_t *answer, struct gs_err
 		all_is_well(source);
 	source->ops.cards(source, cards, n, source->ops.arg);
 	if (source->ready)
-		source_poll(source);
+		vendor_source_poll(source);
 	else if (questions_find(&source->list, ASK_CARDS, NULL) == source->list.n)
 		end_child(source); /* a process that waits for nothing costs memory */
 	return 0;
 }
 
-static int take_loads(struct source *source, const json_t *answer, bool all, struct gs_err *err)
+static int take_loads(struct vendor_source *source, const json_t *answer, bool all,
+		      struct gs_err *err)
 {
 	const json_t *list = json_object_get(answer, "loads"), *item;
 	bool clean = true;
@@ -213,8 +214,8 @@ static int take_loads(struct source *source, const json_t *answer, bool all, str
 	return 0;
 }
 
-static int take_answer(struct source *source, const struct question *asked, const json_t *answer,
-		       struct gs_err *err)
+static int take_answer(struct vendor_source *source, const struct question *asked,
+		       const json_t *answer, struct gs_err *err)
 {
 	const char *wrong = json_string_value(json_object_get(answer, "error"));
 
@@ -234,7 +235,7 @@ static int take_answer(struct source *source, const struct question *asked, cons
 
 static void got_line(const char *line, size_t len, void *arg)
 {
-	struct source *source = arg;
+	struct vendor_source *source = arg;
 	cleanup_json json_t *answer = NULL;
 	struct question asked = source->now;
 	struct gs_err err = { 0 };
@@ -264,11 +265,11 @@ static void got_wrong(const char *why, void *arg)
 	fail(arg, why);
 }
 
-static void start(struct source *source);
+static void start(struct vendor_source *source);
 
 static void child_ended(const char *how, void *arg)
 {
-	struct source *source = arg;
+	struct vendor_source *source = arg;
 	bool expected = source->dying;
 
 	source->child = NULL;
@@ -281,7 +282,7 @@ static void child_ended(const char *how, void *arg)
 		start(source);
 }
 
-static void start(struct source *source)
+static void start(struct vendor_source *source)
 {
 	const struct probe_child_ops ops = { got_line, got_wrong, child_ended, source };
 	struct gs_err err = { 0 };
@@ -299,10 +300,10 @@ static void start(struct source *source)
 
 static void pause_ended(uv_timer_t *timer)
 {
-	source_refresh(timer->data);
+	vendor_source_refresh(timer->data);
 }
 
-void source_refresh(struct source *source)
+void vendor_source_refresh(struct vendor_source *source)
 {
 	uv_timer_t *pause = &source->pause;
 
@@ -322,7 +323,7 @@ void source_refresh(struct source *source)
 	}
 }
 
-void source_poll(struct source *source)
+void vendor_source_poll(struct vendor_source *source)
 {
 	struct question question = { .kind = ASK_ALL, .when = PROBE_DUE };
 
@@ -345,7 +346,7 @@ void source_poll(struct source *source)
 	pump(source);
 }
 
-bool source_read(struct source *source, const char *id, enum probe_when when)
+bool vendor_source_read(struct vendor_source *source, const char *id, enum probe_when when)
 {
 	struct question question = { .kind = ASK_ONE, .when = when };
 	size_t at;
@@ -369,11 +370,11 @@ bool source_read(struct source *source, const char *id, enum probe_when when)
 	return true;
 }
 
-struct source *source_new(uv_loop_t *loop, struct spawner *spawner, const char *probe,
-			  const char *file, char *text, struct vendor_side *side,
-			  const struct source_ops *ops)
+struct vendor_source *vendor_source_new(uv_loop_t *loop, struct spawner *spawner, const char *probe,
+					const char *file, char *text, struct vendor_side *side,
+					const struct vendor_source_ops *ops)
 {
-	struct source *source = gs_calloc(1, sizeof(*source));
+	struct vendor_source *source = gs_calloc(1, sizeof(*source));
 
 	source->loop = loop;
 	source->spawner = spawner;
@@ -392,8 +393,8 @@ struct source *source_new(uv_loop_t *loop, struct spawner *spawner, const char *
 
 static void timer_closed(uv_handle_t *handle)
 {
-	struct source *source = handle->data;
-	struct source_ops ops = source->ops;
+	struct vendor_source *source = handle->data;
+	struct vendor_source_ops ops = source->ops;
 
 	if (--source->open)
 		return;
@@ -406,7 +407,7 @@ static void timer_closed(uv_handle_t *handle)
 	ops.closed(ops.arg);
 }
 
-void source_free(struct source *source)
+void vendor_source_free(struct vendor_source *source)
 {
 	drop_questions(source);
 	if (source->child)

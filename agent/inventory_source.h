@@ -14,46 +14,47 @@
 #include "agent/probe.h"
 #include "agent/vendor_side.h"
 
-struct source;
+struct vendor_source;
 
-struct source_ops {
+struct vendor_source_ops {
 	/* The vendor's cards, whose memory goes over to the callee. */
-	void (*cards)(struct source *source, struct card *cards, size_t n, void *arg);
+	void (*cards)(struct vendor_source *source, struct card *cards, size_t n, void *arg);
 	/* One entry of the answer to a load (agent/probe.h); < 0: it is rubbish. */
-	int (*load)(struct source *source, const json_t *load, struct gs_err *err, void *arg);
+	int (*load)(struct vendor_source *source, const json_t *load, struct gs_err *err,
+		    void *arg);
 	/* Nothing is known of the load of any of its cards. */
-	void (*unknown)(struct source *source, void *arg);
-	void (*failed)(struct source *source, const char *why, void *arg);
+	void (*unknown)(struct vendor_source *source, void *arg);
+	void (*failed)(struct vendor_source *source, const char *why, void *arg);
 	/* Its memory is gone. */
 	void (*closed)(void *arg);
 	void *arg;
 };
 
 /* Starts nothing yet. @side and @text (the entry, for the probe) go over to it. */
-struct source *source_new(uv_loop_t *loop, struct spawner *spawner, const char *probe,
-			  const char *file, char *text, struct vendor_side *side,
-			  const struct source_ops *ops);
+struct vendor_source *vendor_source_new(uv_loop_t *loop, struct spawner *spawner, const char *probe,
+					const char *file, char *text, struct vendor_side *side,
+					const struct vendor_source_ops *ops);
 
 /* Ends the probe; `closed` is called once the loop has closed the handles. */
-void source_free(struct source *source);
+void vendor_source_free(struct vendor_source *source);
 
 /* What the entry says; as long as the source is. */
-const struct vendor_side *source_side(const struct source *source);
+const struct vendor_side *vendor_source_side(const struct vendor_source *source);
 
 /* Asks for the cards, soon. */
-void source_refresh(struct source *source);
+void vendor_source_refresh(struct vendor_source *source);
 
 /* Asks for all cards' load, unless that is asked for already or there is nobody to ask. */
-void source_poll(struct source *source);
+void vendor_source_poll(struct vendor_source *source);
 
 /* Asks for one card's load before all else. False: nobody can be asked now. */
-bool source_read(struct source *source, const char *id, enum probe_when when);
+bool vendor_source_read(struct vendor_source *source, const char *id, enum probe_when when);
 
 /* Cards out of an answer: checked, since a probe may be broken by a library in it. */
-int source_parse_cards(const struct vendor_side *side, const json_t *list, struct card **ret,
-		       size_t *ret_n, struct gs_err *err);
+int vendor_source_parse_cards(const struct vendor_side *side, const json_t *list, struct card **ret,
+			      size_t *ret_n, struct gs_err *err);
 
 /* A load out of an answer into *load; its processes stay as they are where none are told. */
-int source_parse_load(const json_t *obj, struct load *load, struct gs_err *err);
+int vendor_source_parse_load(const json_t *obj, struct load *load, struct gs_err *err);
 
 #endif

@@ -38,7 +38,7 @@ static int parse(const char *text, struct cards *ret, struct gs_err *err)
 	cleanup_json json_t *list = json_loads(text, 0, NULL);
 
 	assert_non_null(list);
-	return source_parse_cards(&side, list, &ret->v, &ret->n, err);
+	return vendor_source_parse_cards(&side, list, &ret->v, &ret->n, err);
 }
 
 static void finds_by_name_id_and_node(void **state)
@@ -153,7 +153,7 @@ static int parse_load(const char *text, struct load *load)
 	cleanup_json json_t *obj = json_loads(text, 0, NULL);
 
 	assert_non_null(obj);
-	return source_parse_load(obj, load, NULL);
+	return vendor_source_parse_load(obj, load, NULL);
 }
 
 static void loads(void **state)
