@@ -35,6 +35,7 @@ struct hold {
 	uint64_t drained_ms; /* since when */
 	uint64_t starting_until_ms; /* a holder is about to start: not lent before */
 	bool alerted; /* that two pods claim its cards was told */
+	uint64_t asked_ms; /* when its cards' processes were asked for; 0: not since it is idle */
 	char why_not[160]; /* why it is not lent, for people; "": it may be */
 };
 
@@ -74,7 +75,8 @@ struct agent {
 	struct seen_card *cards;
 	size_t n_cards;
 
-	uv_timer_t reconcile_timer, back_timer, lease_timer;
+	uv_timer_t reconcile_timer, back_timer, lease_timer, revoke_timer;
+	struct gs_strv revoke; /* cards whose grants are to be revoked */
 	uv_fs_event_t registry[2]; /* containers/ and deleted/ */
 	uint64_t registry_read_ms;
 	uint64_t event_ns; /* uv_hrtime() when the event that is being handled was read; else 0 */
@@ -157,7 +159,7 @@ void evictions_free(struct agent *agent);
 /* Renews the leases of grants whose cards are lent, and lets the others run out. */
 void lease_renew(struct agent *agent);
 
-/* Revokes every spot grant of one of the cards. */
+/* Revokes every spot grant of one of the cards, in a moment. */
 void lease_revoke(struct agent *agent, const struct gs_strv *cards);
 
 /* ---- lent.c: the files in lent/ (include/gpushare/agent.h) */

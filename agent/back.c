@@ -38,6 +38,9 @@ static bool memory_is_back(struct agent *agent, const struct hold *hold, const s
 	uint64_t gone_ms = gs_boottime_ms() - hold->drained_ms;
 	uint64_t forgiven = 0;
 
+	/* memory is free with the last close, by the word of its catalogue entry */
+	if (settle_ms == 0)
+		return true;
 	if (!load || !load->memory_known || load->at_ms <= hold->drained_ms)
 		return gone_ms >= settle_ms && gone_ms >= UNKNOWN_SETTLE_MS;
 	if (gone_ms >= settle_ms)

@@ -27,10 +27,15 @@
 #define STUCK_MS 5000
 
 struct eviction {
-	char *id, *label, *cgroup;
+	char *id, *label, *cgroup, *why;
+	char *grant; /* NULL: none, or revoked already */
+	struct gs_record pod; /* whose pod has to go; only its names */
+	bool begun; /* what can wait until a user's call goes on was done */
 	uint64_t begun_ms;
+	uint64_t own_us; /* from the kernel's event to our kill; 0: it was no event */
 	unsigned int tries;
-	bool empty; /* no process is left */
+	bool empty; /* no process is left; */
+	bool gone; /* and that was told */
 	bool stuck; /* that was told */
 };
 
@@ -46,6 +51,9 @@ static void eviction_free(struct eviction *e)
 	free(e->id);
 	free(e->label);
 	free(e->cgroup);
+	free(e->why);
+	free(e->grant);
+	gs_record_free(&e->pod);
 }
 
 bool evicting(const struct agent *agent, const char *id)
@@ -88,12 +96,33 @@ static void gone(struct agent *agent, struct eviction *e)
 {
 	char ms[24];
 
-	e->empty = true;
+	e->empty = e->gone = true;
 	observe_eviction(agent, "gone", gs_boottime_ms() - e->begun_ms);
 	gs_log_fields(GS_LOG_INFO, "a borrower is gone", "container", e->label, "after_ms",
 		      ms_since(e->begun_ms, ms), NULL);
 	/* its watch can go */
 	reconcile_soon(agent, 0);
+}
+
+/* What nobody waits for: a user's call does. */
+static void begin(struct agent *agent, struct eviction *e)
+{
+	struct gs_err err = { 0 };
+	char us[24];
+
+	e->begun = true;
+	(void)snprintf(us, sizeof(us), "%llu", (unsigned long long)e->own_us);
+	gs_log_fields(GS_LOG_INFO, "a borrower is ended", "container", e->label, "why", e->why,
+		      "own_us", e->own_us ? us : NULL, NULL);
+	if (e->own_us)
+		observe_reaction(agent, e->own_us);
+	if (e->grant && gs_grant_revoke(agent->config.lib_dir, e->grant, &err) < 0 &&
+	    err.code != ENOENT)
+		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "container", e->label, "why",
+			      err.msg, NULL);
+	pods_delete(agent, &e->pod, e->why);
+	if (e->empty)
+		gone(agent, e);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -105,10 +134,12 @@ static void on_timer(uv_timer_t *timer)
 	for (size_t i = 0; i < all->n; i++) {
 		struct eviction *e = &all->v[i];
 
-		if (!e->empty && kill_once(all->agent, e))
+		if (!e->begun)
+			begin(all->agent, e);
+		else if (!e->empty && kill_once(all->agent, e))
 			gone(all->agent, e);
 		/* remembered until the registry has forgotten it, so that it is not begun twice */
-		if (e->empty && !containers_find(&all->agent->containers, e->id)) {
+		if (e->gone && !containers_find(&all->agent->containers, e->id)) {
 			eviction_free(e);
 			continue;
 		}
@@ -126,36 +157,25 @@ static void on_timer(uv_timer_t *timer)
 void evict(struct agent *agent, const struct container *borrower, const char *why)
 {
 	struct evictions *all = agent->evictions;
-	struct gs_err err = { 0 };
+	const struct gs_record *rec = &borrower->rec;
 	struct eviction e = { 0 };
-	char own[24] = "";
 
-	if (evicting(agent, borrower->rec.id))
+	if (evicting(agent, rec->id))
 		return;
-	e.id = gs_strdup(borrower->rec.id);
-	e.label = container_label(&borrower->rec);
+	e.id = gs_strdup(rec->id);
+	e.label = container_label(rec);
 	e.cgroup = borrower->cgroup ? gs_strdup(borrower->cgroup) : NULL;
 	e.begun_ms = gs_boottime_ms();
 	e.empty = kill_once(agent, &e);
-	if (agent->event_ns) {
-		uint64_t us = (uv_hrtime() - agent->event_ns) / 1000;
-
-		observe_reaction(agent, us);
-		(void)snprintf(own, sizeof(own), "%llu", (unsigned long long)us);
-	}
-	gs_log_fields(GS_LOG_INFO, "a borrower is ended", "container", e.label, "why", why,
-		      own[0] ? "own_us" : NULL, own, NULL);
-	if (borrower->rec.grant &&
-	    gs_grant_revoke(agent->config.lib_dir, borrower->rec.grant, &err) < 0 &&
-	    err.code != ENOENT)
-		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "container", e.label, "why",
-			      err.msg, NULL);
-	if (e.empty)
-		gone(agent, &e);
+	if (agent->event_ns)
+		e.own_us = (uv_hrtime() - agent->event_ns) / 1000;
+	e.why = gs_strdup(why);
+	e.grant = rec->grant ? gs_strdup(rec->grant) : NULL;
+	e.pod.pod_uid = rec->pod_uid ? gs_strdup(rec->pod_uid) : NULL;
+	e.pod.identity = gs_identity_copy(&rec->identity);
 	all->v = gs_grow(all->v, all->n, sizeof(e));
 	all->v[all->n++] = e;
 	(void)uv_timer_start(&all->timer, on_timer, TRY_MS, 0);
-	pods_delete(agent, &borrower->rec, why);
 }
 
 void evictions_new(struct agent *agent)

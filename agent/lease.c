@@ -11,6 +11,12 @@
 #include "common/proc.h"
 #include "gpushare/grant.h"
 
+/*
+ * Writing to the disk can take long, and a user waits for his card. Meanwhile nobody borrows by such
+ * a grant: its cards are not lent any more.
+ */
+#define REVOKE_MS 20
+
 static bool intersect(const struct gs_strv *a, const struct gs_strv *b)
 {
 	for (size_t i = 0; i < a->n; i++)
@@ -87,8 +93,19 @@ static void revoke_one(struct agent *agent, const struct gs_grant *grant, const 
 			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
 }
 
+static void on_revoke(uv_timer_t *timer)
+{
+	struct agent *agent = timer->data;
+
+	each_spot(agent, revoke_one, &agent->revoke);
+	gs_strv_free(&agent->revoke);
+}
+
 void lease_revoke(struct agent *agent, const struct gs_strv *cards)
 {
+	for (size_t i = 0; i < cards->n; i++)
+		if (!gs_strv_has(&agent->revoke, cards->v[i]))
+			gs_strv_add(&agent->revoke, cards->v[i]);
 	if (cards->n)
-		each_spot(agent, revoke_one, cards);
+		(void)uv_timer_start(&agent->revoke_timer, on_revoke, REVOKE_MS, 0);
 }

@@ -71,8 +71,34 @@ static int check_card(struct agent *agent, struct hold *hold, const struct plan_
 	return 0;
 }
 
+/*
+ * Who has a card open is looked up rarely, as it costs a walk over all processes: once more, now
+ * that everything else speaks for lending. Answers come as `loaded`.
+ */
+static int check_fresh(struct agent *agent, struct hold *hold, const struct plan_holding *plan)
+{
+	if (!hold->asked_ms) {
+		hold->asked_ms = gs_boottime_ms();
+		for (size_t i = 0; i < plan->cards.n; i++)
+			inventory_read_all(agent->inventory, plan->cards.v[i]);
+	}
+	for (size_t i = 0; i < plan->cards.n; i++) {
+		const struct load *load = inventory_load(agent->inventory, plan->cards.v[i]);
+		/* where nobody tells processes, a reading without them is the answer */
+		uint64_t at_ms = !load		       ? 0 :
+				 load->processes_known ? load->processes_at_ms :
+							 load->at_ms;
+
+		if (at_ms < hold->asked_ms)
+			return not_now(hold, "who uses its cards is being looked up");
+	}
+	return 0;
+}
+
 static int check(struct agent *agent, struct hold *hold, const struct plan_holding *plan)
 {
+	int r;
+
 	if (hold->state != GS_IDLE)
 		return not_now(hold, "it is in use");
 	if (!plan->lend)
@@ -82,13 +108,14 @@ static int check(struct agent *agent, struct hold *hold, const struct plan_holdi
 	if (lend_unwatched(agent, plan))
 		return not_now(hold, "a container that holds it is not watched");
 	for (size_t i = 0; i < plan->cards.n; i++) {
-		int r = check_card(agent, hold, plan, plan->cards.v[i]);
-
+		r = check_card(agent, hold, plan, plan->cards.v[i]);
 		if (r < 0)
 			return r;
 	}
-	hold->why_not[0] = '\0';
-	return 0;
+	r = check_fresh(agent, hold, plan);
+	if (r == 0)
+		hold->why_not[0] = '\0';
+	return r;
 }
 
 /* ---- Lending. */
@@ -125,6 +152,7 @@ static int lend(struct agent *agent, struct hold *hold, const struct plan_holdin
 	r = write_files(agent, plan, err);
 	if (r == 0)
 		r = gs_klink_lend(link, hold->name, hold->seq, err);
+	hold->asked_ms = 0;
 	if (r < 0) {
 		back_end(agent, hold);
 		return r;

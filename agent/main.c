@@ -67,7 +67,8 @@ static int start(struct agent *agent, struct gs_err *err)
 	evictions_new(agent);
 	(void)uv_timer_init(agent->loop, &agent->back_timer);
 	(void)uv_timer_init(agent->loop, &agent->lease_timer);
-	agent->back_timer.data = agent->lease_timer.data = agent;
+	(void)uv_timer_init(agent->loop, &agent->revoke_timer);
+	agent->back_timer.data = agent->lease_timer.data = agent->revoke_timer.data = agent;
 	lent_read(agent);
 	r = server_start(agent, err);
 	if (r == 0)

@@ -349,4 +349,5 @@ void reconcile_free(struct agent *agent)
 	for (size_t i = 0; i < agent->n_cards; i++)
 		free(agent->cards[i].name);
 	free(agent->cards);
+	gs_strv_free(&agent->revoke);
 }

@@ -14,6 +14,12 @@ wrong() {
 	exit 1
 }
 
+# borrow NAME: a spot container that has memory of card 0, as soon as that is lent.
+borrow() {
+	is_lent main && spot $1 0 main fgpu alloc /dev/fakegpu0 $mib64 , hold &&
+		wait_for $long uses 0 $mib64
+}
+
 # ---- A return, beside the bare end of a process that has the card open.
 insmod /vm/modules/fakegpu.ko && insmod /vm/modules/gpushare.ko || exit 1
 kt hook $nodes driver=fake >/dev/null
