@@ -189,7 +189,8 @@ void lend_consider(struct agent *agent)
 		if (!plan || hold->state == GS_LENT || check(agent, hold, plan) < 0)
 			continue;
 		if (lend(agent, hold, plan, &err) < 0)
-			gs_log_fields(err.code == EAGAIN ? GS_LOG_INFO : GS_LOG_WARN, "not lent",
-				      "holding", hold->name, "why", err.msg, NULL);
+			gs_log_fields(err.code == EAGAIN || err.code == EBUSY ? GS_LOG_INFO :
+										GS_LOG_WARN,
+				      "not lent", "holding", hold->name, "why", err.msg, NULL);
 	}
 }

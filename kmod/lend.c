@@ -103,19 +103,12 @@ static int check_lendable(struct gs_holding *holding, struct netlink_ext_ack *ex
 {
 	struct gs_node *node;
 	unsigned int i;
-	bool work;
 
 	if (!gs_agent_alive()) {
 		gs_refuse(extack, "no agent: nobody to evict the borrowers");
 		return -ENOTCONN;
 	}
-	if (!mutex_trylock(&gs_hooks)) {
-		gs_refuse(extack, "hooks are being changed: try again");
-		return -EAGAIN;
-	}
-	work = gs_nodes_check();
-	mutex_unlock(&gs_hooks);
-	if (!work) {
+	if (!gs_nodes_check()) {
 		gs_refuse(extack, "ftrace has stopped calling us: nothing is lent");
 		return -EIO;
 	}

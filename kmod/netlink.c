@@ -109,8 +109,55 @@ static int check_attrs(u8 cmd, const struct nlmsghdr *nlh, struct netlink_ext_ac
 static const u64 quick = BIT_ULL(GS_CMD_STATUS) | BIT_ULL(GS_CMD_HEARTBEAT) |
 			 BIT_ULL(GS_CMD_WITHDRAW) | BIT_ULL(GS_CMD_RELEASE);
 
-/* Which change hooks. */
-static const u64 hooking = BIT_ULL(GS_CMD_HOOK_ADD) | BIT_ULL(GS_CMD_HOOK_DEL);
+/* Which change hooks, or ask ftrace. */
+static const u64 hooking = BIT_ULL(GS_CMD_HOOK_ADD) | BIT_ULL(GS_CMD_HOOK_DEL) |
+			   BIT_ULL(GS_CMD_LEND);
+
+/* How long LEND waits for hooks to be left alone: its sender may have to release somebody. */
+#define LEND_WAIT (HZ / 4)
+
+static int lock_hooks(u8 cmd, struct netlink_ext_ack *extack)
+{
+	unsigned long until = jiffies + LEND_WAIT;
+
+	if (cmd != GS_CMD_LEND)
+		return mutex_lock_killable(&gs_hooks);
+	while (!mutex_trylock(&gs_hooks)) {
+		if (time_after(jiffies, until)) {
+			gs_refuse(extack, "hooks are being changed: try again");
+			return -EBUSY;
+		}
+		if (schedule_timeout_killable(1) && fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+/* Some commands take seconds; who waits behind one can be killed. */
+static int do_slow_command(struct sk_buff *skb, struct genl_info *info)
+{
+	u8 cmd = info->genlhdr->cmd;
+	int ret = 0;
+
+	if (hooking & BIT_ULL(cmd))
+		ret = lock_hooks(cmd, info->extack);
+	if (ret)
+		return ret;
+	ret = mutex_lock_killable(&gs_config);
+	if (ret)
+		goto out;
+	if (gs_going) {
+		gs_refuse(info->extack, "the module is being unloaded");
+		ret = -ESHUTDOWN;
+	} else {
+		ret = gs_commands[cmd](skb, info);
+	}
+	mutex_unlock(&gs_config);
+out:
+	if (hooking & BIT_ULL(cmd))
+		mutex_unlock(&gs_hooks);
+	return ret;
+}
 
 /* Every command comes through here. */
 static int do_command(struct sk_buff *skb, struct genl_info *info)
@@ -129,26 +176,7 @@ static int do_command(struct sk_buff *skb, struct genl_info *info)
 		return -ESHUTDOWN;
 	}
 	gs_agent_busy(info->snd_portid, true);
-	/* Some commands take seconds; who waits behind one can be killed. */
-	if (hooking & BIT_ULL(cmd) && mutex_lock_killable(&gs_hooks)) {
-		gs_agent_busy(info->snd_portid, false);
-		return -EINTR;
-	}
-	if (mutex_lock_killable(&gs_config)) {
-		if (hooking & BIT_ULL(cmd))
-			mutex_unlock(&gs_hooks);
-		gs_agent_busy(info->snd_portid, false);
-		return -EINTR;
-	}
-	if (gs_going) {
-		gs_refuse(info->extack, "the module is being unloaded");
-		ret = -ESHUTDOWN;
-	} else {
-		ret = gs_commands[cmd](skb, info);
-	}
-	mutex_unlock(&gs_config);
-	if (hooking & BIT_ULL(cmd))
-		mutex_unlock(&gs_hooks);
+	ret = do_slow_command(skb, info);
 	gs_agent_busy(info->snd_portid, false);
 	return ret;
 }
