@@ -12,8 +12,8 @@
 #include "gpushare/grant.h"
 
 /*
- * Writing to the disk can take long, and a user waits for his card. Meanwhile nobody borrows by such
- * a grant: its cards are not lent any more.
+ * Writing to the disk can take long, and a user waits for his card. Meanwhile nobody borrows by
+ * such a grant: its cards are not lent any more.
  */
 #define REVOKE_MS 20
 

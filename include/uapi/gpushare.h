@@ -48,8 +48,8 @@
  *	borrower HOLDINGS (its lenders, each LENT) and KILL_ON_RETURN. The same watch again with
  *	more holdings makes a member join them.
  * @GS_CMD_WATCH_DEL: NAME. -EBUSY for a borrower with open files.
- * @GS_CMD_LEND: NAME, SEQ (of the IDLE event). -EAGAIN when a touch came between, -EBUSY while hooks
- *	are being changed or files of earlier borrowers are open.
+ * @GS_CMD_LEND: NAME, SEQ (of the IDLE event). -EAGAIN when a touch came between, -EBUSY while
+ *	hooks are being changed or files of earlier borrowers are open.
  * @GS_CMD_WITHDRAW: NAME. Starts the return without a touch.
  * @GS_CMD_RELEASE: NAME, SEQ (of the RETURN event). -ESTALE for another return's number, -EBUSY
  *	while borrowers have files open, success when that very return is over already.

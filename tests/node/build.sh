@@ -5,8 +5,8 @@
 #	build.sh KERNEL OUTDIR	OUTDIR/install (what `make install` installs) and OUTDIR/node (test
 #	                        programs and modules), without symbols
 #
-# KERNEL is a name from tests/vm/kernels. The disk is kept in the cache, by a hash of what it is made
-# from. Status 77: this machine can't make it; the reason is on stdout.
+# KERNEL is a name from tests/vm/kernels. The disk is kept in the cache, by a hash of what it is
+# made from. Status 77: this machine can't make it; the reason is on stdout.
 set -euo pipefail
 # shellcheck source=tests/node/lib/common.sh
 source "$(dirname "$0")/lib/common.sh"

@@ -40,14 +40,14 @@ static int setup(void **state)
 	tmpdir_write(dir, "x.json",
 		     "{\"name\":\"x\",\"title\":\"X\",\"nodes\":[{\"glob\":\"/dev/x[0-9]*\","
 		     "\"kind\":\"card\"}]}");
-	tmpdir_write(
-		dir, "s.json",
-		"{\"name\":\"s\",\"title\":\"S\",\"nodes\":[{\"glob\":\"/dev/s[0-9]*\",\"kind\":\"card\"}],"
-		"\"env\":[{\"name\":\"S_VISIBLE\",\"merge\":\"list\",\"selects\":true},"
-		"{\"name\":\"S_OTHER\",\"merge\":\"list\"}],"
-		"\"mounts\":[{\"to\":\"/var/run/s/*\",\"from\":[\"/dev/null\"],"
-		"\"selects\":true}],"
-		"\"next\":{\"runtimes\":[\"s-runtime\"]}}");
+	tmpdir_write(dir, "s.json",
+		     "{\"name\":\"s\",\"title\":\"S\",\"nodes\":"
+		     "[{\"glob\":\"/dev/s[0-9]*\",\"kind\":\"card\"}],"
+		     "\"env\":[{\"name\":\"S_VISIBLE\",\"merge\":\"list\",\"selects\":true},"
+		     "{\"name\":\"S_OTHER\",\"merge\":\"list\"}],"
+		     "\"mounts\":[{\"to\":\"/var/run/s/*\",\"from\":[\"/dev/null\"],"
+		     "\"selects\":true}],"
+		     "\"next\":{\"runtimes\":[\"s-runtime\"]}}");
 	gs_strv_add(&dirs, dir);
 	if (gs_catalogue_load(&catalogue, &dirs, &err) < 0)
 		fail_msg("%s", err.msg);

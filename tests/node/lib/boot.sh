@@ -4,8 +4,8 @@
 
 # node_boot NAME IMAGE OVERLAY WORK LIMIT LOG: boots the kernel of kernel_get with the image's disk
 # and the folder OVERLAY laid over it; /vm/command in there is what runs. Before, the caller sets
-# NODE_SMP, NODE_MEM, NODE_THREAD, NODE_CGROUP (NODE_SHELL (see boot.sh), NODE_APPEND (for the command line) and
-# NODE_DRIVE (options of the drive: ",snapshot=on" leaves the image as it is).
+# NODE_SMP, NODE_MEM, NODE_THREAD, NODE_CGROUP, NODE_SHELL (see boot.sh), NODE_APPEND (for the
+# command line) and NODE_DRIVE (options of the drive: ",snapshot=on" leaves the image as it is).
 # The journal of a command that failed becomes LOG with .journal for .log. Status: see qemu_run.
 node_boot() {
 	local name=$1 image=$2 overlay=$3 work=$4 limit=$5 log=$6 append
@@ -29,7 +29,8 @@ node_boot() {
 		;;
 	*) die "no cgroup layout '$NODE_CGROUP'" ;;
 	esac
-	QEMU+=(-kernel "$K_DIR/boot" -initrd "$work/initrd" -append "$append vm.shell=${NODE_SHELL:-} $NODE_APPEND"
+	QEMU+=(-kernel "$K_DIR/boot" -initrd "$work/initrd"
+		-append "$append vm.shell=${NODE_SHELL:-} $NODE_APPEND"
 		-drive "file=$image,format=raw,if=virtio,cache=unsafe$NODE_DRIVE")
 	if [[ -n ${NODE_SHELL:-} ]]; then
 		"${QEMU[@]}" -serial mon:stdio

@@ -73,7 +73,8 @@ image_make() {
 	gcc -static -O2 -D_GNU_SOURCE -o "$work/probe" "$VM_TOP/tests/programs/probe.c"
 	/usr/bin/python3 "$VM_TOP/tests/lib/mkimage.py" "$(command -v busybox)" "$work/probe" \
 		"$overlay/vm/images.tar"
-	NODE_SMP=2 NODE_MEM=2048 NODE_THREAD=single NODE_CGROUP=v2 NODE_APPEND=vm.keep=1 NODE_DRIVE='' \
+	NODE_SMP=2 NODE_MEM=2048 NODE_THREAD=single NODE_CGROUP=v2 \
+		NODE_APPEND=vm.keep=1 NODE_DRIVE='' \
 		node_boot "preparing the disk, see $new/prepare.journal" "$new/disk" "$overlay" \
 		"$work" 600 "$new/prepare.log" >"$new/prepare.out"
 	rm -rf "$work"

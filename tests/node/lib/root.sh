@@ -26,5 +26,6 @@ root_make_tree() {
 	# Not needed to run, and half of it.
 	rm -rf "$root"/var/{lib/apt/lists,cache/apt,log}/* "$root"/var/cache/debconf/*-old \
 		"$root"/usr/share/{doc,man,locale,info,perl,bash-completion,zoneinfo,bug,lintian} \
-		"$root"/usr/lib/udev/hwdb.* "$root"/usr/share/i18n "$root"/usr/lib/x86_64-linux-gnu/gconv
+		"$root"/usr/lib/udev/hwdb.* "$root"/usr/share/i18n \
+		"$root"/usr/lib/x86_64-linux-gnu/gconv
 }

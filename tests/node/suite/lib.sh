@@ -94,7 +94,8 @@ ctr_run() {
 			;;
 		--mount)
 			IFS=: read -ra parts <<<"$2"
-			options+=(--mount "type=bind,src=${parts[0]},dst=${parts[1]},options=rbind:${parts[2]:-rw}")
+			options+=(--mount
+				"type=bind,src=${parts[0]},dst=${parts[1]},options=rbind:${parts[2]:-rw}")
 			shift 2
 			;;
 		--privileged) options+=("$1") && shift ;;
@@ -171,8 +172,8 @@ podman_remove() {
 DIND_OPTIONS=(--privileged --mount /usr:/usr:ro --mount /usr/lib:/lib:ro
 	--mount /usr/lib64:/lib64:ro --mount /vm/suite/dind:/dind:ro)
 
-# dind_run EXEC... -- ID [DEVICE...]: starts a container inside the one in which EXEC (container_exec
-# POD NAME, ctr_exec ID, podman_exec NAME) executes, with these cards.
+# dind_run EXEC... -- ID [DEVICE...]: starts a container inside the one in which EXEC
+# (container_exec POD NAME, ctr_exec ID, podman_exec NAME) executes, with these cards.
 # dind_exec EXEC... -- ID COMMAND...: executes there.
 # dind_remove EXEC... -- ID
 dind_run() {

@@ -19,7 +19,8 @@ if ((boot > 0)); then
 fi
 is "boot $boot: no unit has failed" "$(systemctl is-system-running)" running
 check "boot $boot: a pod starts" pod_run $pod
-check "boot $boot: ... and its container, with a card" container_run $pod main --device /dev/fakegpu0
+check "boot $boot: ... and its container, with a card" \
+	container_run $pod main --device /dev/fakegpu0
 check "boot $boot: ... which uses it" container_exec $pod main fgpu ping /dev/fakegpu0
 
 cat $id >/var/tmp/boot_id
