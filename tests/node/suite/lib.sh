@@ -83,7 +83,7 @@ refused() {
 
 # ctr_run ID [OPTION...]: by `ctr run`, through gpushare-runtime; RUNTIME names another one.
 ctr_run() {
-	local id=$1 options=() command=(/bin/sleep 1000000) parts
+	local id=$1 options=() command=(/bin/sleep 1000000) from to mode
 	shift
 	while (($# > 0)); do
 		case $1 in
@@ -93,9 +93,8 @@ ctr_run() {
 			break
 			;;
 		--mount)
-			IFS=: read -ra parts <<<"$2"
-			options+=(--mount
-				"type=bind,src=${parts[0]},dst=${parts[1]},options=rbind:${parts[2]:-rw}")
+			IFS=: read -r from to mode <<<"$2"
+			options+=(--mount "type=bind,src=$from,dst=$to,options=rbind:${mode:-rw}")
 			shift 2
 			;;
 		--privileged) options+=("$1") && shift ;;

@@ -25,9 +25,9 @@ qemu_machine() {
 	QEMU+=(-accel "tcg,thread=$3" -smp "$1" -m "$2" -display none -nodefaults -no-user-config)
 }
 
-# qemu_run NAME LIMIT LOG WORK [OPTION...]: boots with LOG as the console's file; the ports `out` and
-# `status`, 1 and 2 of a virtio serial device, are stdout and where the command's exit status comes
-# from. WORK is a scratch folder; OPTIONs of QEMU may add ports to that device. Status: the
+# qemu_run NAME LIMIT LOG WORK [OPTION...]: boots with LOG as the console's file; the ports `out`
+# and `status`, 1 and 2 of a virtio serial device, are stdout and where the command's exit status
+# comes from. WORK is a scratch folder; OPTIONs of QEMU may add ports to that device. Status: the
 # command's, or 99 when the machine hung, stopped early, or its kernel reported something (klog.sh).
 qemu_run() {
 	local name=$1 limit=$2 log=$3 work=$4 rc status
