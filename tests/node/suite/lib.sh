@@ -16,7 +16,7 @@ NODE_CGROUP=kubepods-besteffort.slice
 GS_LIB=/vm/lib
 GS_BUILD=/vm
 GS_PYTHON=/usr/bin/python3
-CRICTL=/usr/local/bin/crictl
+CRICTL=$(command -v crictl) # if it could be built; else cri.py
 IMAGE=localhost/gpushare/test:1
 # Every container can use a card if it is given one.
 CONTAINER_OPTIONS=(--mount /vm/bin/fgpu:/bin/fgpu:ro)
@@ -54,7 +54,9 @@ node_reboot() {
 node_clean() {
 	local id
 	# Those too that are left from before a reboot.
-	crictl rmp --all --force >/dev/null 2>&1
+	for id in $(cri pods -q); do
+		cri rmp --force "$id" >/dev/null 2>&1
+	done
 	for id in $(ctr container ls -q); do
 		ctr_remove "$id"
 	done
@@ -64,7 +66,7 @@ node_clean() {
 
 # container_pid NAMESPACE/POD NAME: its first process.
 container_pid() {
-	crictl inspect --output go-template --template '{{.info.pid}}' "$(container_id "$@")"
+	ctr -n k8s.io task ls | awk -v id="$(container_id "$@")" '$1 == id { print $2 }'
 }
 
 # refused EXEC... fgpu try STEP...: true if the step is refused by the container's device rules, or
@@ -128,7 +130,8 @@ ctr_remove() {
 	done
 }
 
-# podman_run NAME [OPTION...]: by `podman run`, through gpushare-runtime and crun.
+# podman_run NAME [OPTION...]: by `podman run`, through gpushare-runtime; NETWORK (host) as its
+# --network. With "next": ["/usr/bin/crun"] in our configuration it is crun that follows.
 podman_run() {
 	local name=$1 options=() command=(/bin/sleep 1000000)
 	shift
@@ -144,9 +147,9 @@ podman_run() {
 		*) options+=("$1" "$2") && shift 2 ;;
 		esac
 	done
-	podman run --detach --name "$name" --network host --runtime "${RUNTIME:-gpushare}" \
-		--volume /vm/bin/fgpu:/bin/fgpu:ro "${options[@]}" "$IMAGE" "${command[@]}" \
-		</dev/null
+	podman run --detach --name "$name" --network "${NETWORK:-host}" \
+		--runtime "${RUNTIME:-gpushare}" --volume /vm/bin/fgpu:/bin/fgpu:ro \
+		"${options[@]}" "$IMAGE" "${command[@]}" </dev/null
 }
 
 # podman_exec NAME COMMAND...
