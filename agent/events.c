@@ -214,6 +214,7 @@ int events_inventory(struct agent *agent, struct gs_err *err)
 	const struct inventory_ops ops = {
 		.spawner = agent->spawner,
 		.changed = on_changed,
+		.complete = on_changed,
 		.loaded = on_loaded,
 		.failed = on_failed,
 		.arg = agent,

@@ -23,6 +23,7 @@ struct inventory {
 	struct vendor_side *drivers; /* of all vendors, for their driver sections */
 	size_t n_drivers;
 	struct vendor_source **v; /* of the vendors that have an inventory */
+	bool *answered; /* of each: it told its cards, or failed */
 	size_t n;
 	struct cards cards;
 	struct load *loads; /* of each card */
@@ -75,6 +76,28 @@ static void add_card(struct cards *cards, struct load **loads, struct card *card
 	*load = (struct load){ 0 };
 }
 
+bool inventory_complete(const struct inventory *inventory)
+{
+	for (size_t i = 0; i < inventory->n; i++)
+		if (!inventory->answered[i])
+			return false;
+	return true;
+}
+
+/* It told its cards, or failed to. */
+static void has_answered(struct inventory *inventory, const struct vendor_source *source)
+{
+	size_t i = 0;
+
+	while (inventory->v[i] != source)
+		i++;
+	if (inventory->answered[i])
+		return;
+	inventory->answered[i] = true;
+	if (inventory->ops.complete && inventory_complete(inventory))
+		inventory->ops.complete(inventory->ops.arg);
+}
+
 static void got_cards(struct vendor_source *source, struct card *fresh, size_t n, void *arg)
 {
 	struct inventory *inventory = arg;
@@ -86,6 +109,7 @@ static void got_cards(struct vendor_source *source, struct card *fresh, size_t n
 	range_of(inventory, vendor, &first, &had);
 	if (cards_equal(inventory->cards.v + first, had, fresh, n)) {
 		cards_free(&told);
+		has_answered(inventory, source);
 		return;
 	}
 	/* The vendors stay in the catalogue's order, whoever answers first. */
@@ -119,6 +143,7 @@ static void got_cards(struct vendor_source *source, struct card *fresh, size_t n
 	inventory->cards = cards;
 	inventory->loads = loads;
 	inventory->ops.changed(inventory->ops.arg);
+	has_answered(inventory, source);
 }
 
 static int got_load(struct vendor_source *source, const json_t *told, struct gs_err *err, void *arg)
@@ -157,6 +182,7 @@ static void got_failed(struct vendor_source *source, const char *why, void *arg)
 	struct inventory *inventory = arg;
 
 	inventory->ops.failed(vendor_source_side(source)->name, why, inventory->ops.arg);
+	has_answered(inventory, source);
 }
 
 static void one_closed(void *arg)
@@ -175,6 +201,7 @@ static void one_closed(void *arg)
 	gs_strv_free(&inventory->unanswered);
 	free(inventory->drivers);
 	free(inventory->v);
+	free(inventory->answered);
 	free(inventory);
 }
 
@@ -283,6 +310,7 @@ int inventory_new(uv_loop_t *loop, const struct gs_config *config, const char *p
 	r = gs_catalogue_load(&inventory->catalogue, &config->vendor_dirs, err);
 	inventory->drivers = gs_calloc(inventory->catalogue.n + 1, sizeof(*inventory->drivers));
 	inventory->v = gs_calloc(inventory->catalogue.n + 1, sizeof(void *));
+	inventory->answered = gs_calloc(inventory->catalogue.n + 1, sizeof(*inventory->answered));
 	for (size_t i = 0; r == 0 && i < inventory->catalogue.n; i++)
 		r = add_vendor(inventory, inventory->catalogue.v[i].file, probe, err);
 	if (r < 0) {

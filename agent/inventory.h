@@ -38,6 +38,8 @@ struct load {
 struct inventory_ops {
 	/* The set of cards, or what is told of one, changed; inventory_cards() has the new one. */
 	void (*changed)(void *arg);
+	/* inventory_complete() is true from now on; may be NULL. After `changed`, if that is told. */
+	void (*complete)(void *arg);
 	/* A card was read: on schedule, or because inventory_read() asked. */
 	void (*loaded)(const struct card *card, const struct load *load, void *arg);
 	/* A vendor's source failed: @why is a sentence. Once for each time that it begins to. */
@@ -61,6 +63,12 @@ void inventory_free(struct inventory *inventory);
 
 /* The cards as last told; until the next `changed`. */
 const struct cards *inventory_cards(const struct inventory *inventory);
+
+/*
+ * Has every source told its cards once, or failed to? Before that a card that is not there is none
+ * that has gone.
+ */
+bool inventory_complete(const struct inventory *inventory);
 
 /* The catalogue that it read. */
 const struct gs_catalogue *inventory_catalogue(const struct inventory *inventory);

@@ -76,6 +76,8 @@ static int check_sources(struct agent *agent, const json_t *request, const struc
 
 		if (!c)
 			return gs_err_set(err, ENOENT, "a source is not in the registry");
+		if (!c->cards.n)
+			return gs_err_set(err, ENODEV, "no card of a source is known");
 		for (size_t j = 0; j < c->cards.n; j++) {
 			int r = check_card(agent, c->cards.v[j], err);
 
@@ -152,6 +154,9 @@ static void watched(struct agent *agent, struct waiting *waiting, const json_t *
 
 	reconcile(agent);
 	c = id ? containers_find(&agent->containers, id) : NULL;
+	/* whether it may run is not known yet, and it can wait */
+	if (c && c->rec.role == GS_ROLE_BORROWER && !inventory_complete(agent->inventory))
+		return;
 	if (!c)
 		(void)gs_err_set(&err, ENOENT, "no such container in the registry");
 	else if (c->rec.role == GS_ROLE_BORROWER)
@@ -161,6 +166,16 @@ static void watched(struct agent *agent, struct waiting *waiting, const json_t *
 		refuse(waiting, &err);
 	else
 		done(waiting);
+}
+
+bool ops_ready(const struct agent *agent, const json_t *request)
+{
+	const char *op = json_string_value(json_object_get(request, "op"));
+
+	if (inventory_complete(agent->inventory))
+		return true;
+	/* a picture is what there is; a user's container that starts waits for nothing */
+	return op && (strcmp(op, GS_OP_STATUS) == 0 || strcmp(op, GS_OP_WATCHED) == 0);
 }
 
 void ops_serve(struct agent *agent, struct waiting *waiting, const json_t *request, bool first)

@@ -188,8 +188,10 @@ static int look_and_tell(struct agent *agent, struct gs_err *err)
 		return r;
 	plan_make(&agent->containers, inventory_cards(agent->inventory), &agent->settings,
 		  &agent->state, agent->host_pid_ns, &agent->plan);
-	if (link && apply_plan(link, agent->inventory, &agent->settings, &agent->containers,
-			       &agent->plan, &agent->state, &ops))
+	/* a card that was not told yet is not gone: the module keeps what it was told before */
+	if (link && inventory_complete(agent->inventory) &&
+	    apply_plan(link, agent->inventory, &agent->settings, &agent->containers, &agent->plan,
+		       &agent->state, &ops))
 		r = dump(agent, err);
 	return r;
 }
@@ -207,7 +209,8 @@ static void end_unguarded(struct agent *agent)
 			continue;
 		if (!kernel_link(agent->kernel))
 			evict(agent, c, "the kernel module is not loaded");
-		else if (!plan_watch(&agent->plan, c->rec.id))
+		else if (inventory_complete(agent->inventory) &&
+			 !plan_watch(&agent->plan, c->rec.id))
 			evict(agent, c, "nobody lends its cards any more");
 	}
 }
@@ -231,9 +234,14 @@ static const char *wrong_with(struct agent *agent, struct hold *hold,
 	return lend_unwatched(agent, plan) ? "a container that holds it is not watched" : NULL;
 }
 
-/* Files in lent/ whose holding went without a word: the module was unloaded, say. */
+/*
+ * Files in lent/ whose holding went without a word: the module was unloaded, say, or the card came
+ * back while there was no agent. Grants on it have ended, too.
+ */
 static void clean_lent(struct agent *agent)
 {
+	cleanup_strv struct gs_strv back = { 0 };
+
 	for (size_t i = 0; i < agent->n_cards; i++) {
 		struct seen_card *seen = &agent->cards[i];
 
@@ -243,7 +251,9 @@ static void clean_lent(struct agent *agent)
 			continue;
 		lent_remove(agent, seen->name);
 		seen->lent = false;
+		gs_strv_add(&back, seen->name);
 	}
+	lease_revoke(agent, &back);
 }
 
 static void take_back_wrong(struct agent *agent)

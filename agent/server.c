@@ -32,6 +32,7 @@ struct client {
 struct waiting {
 	struct client *client;
 	json_t *request;
+	bool begun; /* it was served once */
 	bool answered;
 	bool busy; /* it is being served: what that changes is not news for it */
 };
@@ -102,14 +103,16 @@ void server_answer(struct waiting *waiting, json_t *more, const struct gs_err *e
 	waiting->answered = true;
 }
 
-static void serve(struct client *client, bool first)
+static void serve(struct client *client)
 {
+	struct agent *agent = client->server->agent;
 	struct waiting *waiting = client->waiting;
+	bool first = !waiting->begun;
 
-	if (waiting->busy)
+	if (waiting->busy || !ops_ready(agent, waiting->request))
 		return;
-	waiting->busy = true;
-	ops_serve(client->server->agent, waiting, waiting->request, first);
+	waiting->busy = waiting->begun = true;
+	ops_serve(agent, waiting, waiting->request, first);
 	waiting->busy = false;
 	if (!waiting->answered)
 		return;
@@ -132,7 +135,7 @@ static void on_packet(struct client *client, const char *text, size_t len)
 	client->waiting = gs_calloc(1, sizeof(*client->waiting));
 	client->waiting->client = client;
 	client->waiting->request = request;
-	serve(client, true);
+	serve(client);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -189,7 +192,7 @@ void server_changed(struct agent *agent)
 	server->serving = true;
 	for (struct client *client = server->clients; client; client = client->next)
 		if (client->waiting && !client->closing)
-			serve(client, false);
+			serve(client);
 	server->serving = false;
 }
 

@@ -17,9 +17,12 @@ struct waiting;
 void server_answer(struct waiting *waiting, json_t *more, const struct gs_err *err);
 
 /*
- * Carries out @request, or says what it waits for. ops.c. Called once when the request comes, and
- * again at each server_changed() until it answers.
+ * Carries out @request, or says what it waits for. ops.c. Called once when the request comes, which
+ * is @first, and again at each server_changed() until it answers.
  */
 void ops_serve(struct agent *agent, struct waiting *waiting, const json_t *request, bool first);
+
+/* Can @request be carried out yet? Otherwise the server asks again at each server_changed(). ops.c. */
+bool ops_ready(const struct agent *agent, const json_t *request);
 
 #endif

@@ -99,7 +99,13 @@ static void failed(const char *vendor, const char *why, void *arg)
 
 void watcher_start(struct watcher *w, unsigned int period_ms)
 {
-	const struct inventory_ops ops = { changed, loaded, failed, w, w->spawner };
+	const struct inventory_ops ops = {
+		.changed = changed,
+		.loaded = loaded,
+		.failed = failed,
+		.arg = w,
+		.spawner = w->spawner,
+	};
 	struct gs_err err = { 0 };
 
 	gs_config_free(&w->config);
