@@ -11,15 +11,7 @@
 . /vm/suite/story.inc
 . /vm/suite/agent.inc
 # shellcheck disable=SC2154
-: "$agent_status $node $long $mib64"
-
-# borrow NAME: a spot container borrows card 0 and has memory there.
-borrow() {
-	is_lent main || return 1
-	spot "$1" 0 main fgpu alloc /dev/fakegpu0 "$mib64" , hold
-	cat "$node/$1.out"
-	wait_for "$long" uses 0 "$mib64"
-}
+: "$agent_status"
 
 # back NAME TOKEN: what must be true once the held call with that token has returned.
 back() {
