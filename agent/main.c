@@ -118,13 +118,11 @@ static void stop(struct agent *agent)
 static int run(struct agent *agent, struct gs_err *err)
 {
 	uv_signal_t term, intr;
-	uv_loop_t loop;
 	int r;
 
-	(void)uv_loop_init(&loop);
-	agent->loop = &loop;
-	(void)uv_signal_init(&loop, &term);
-	(void)uv_signal_init(&loop, &intr);
+	agent->loop = uv_default_loop();
+	(void)uv_signal_init(agent->loop, &term);
+	(void)uv_signal_init(agent->loop, &intr);
 	(void)uv_signal_start(&term, on_signal, SIGTERM);
 	(void)uv_signal_start(&intr, on_signal, SIGINT);
 	r = start(agent, err);
@@ -133,7 +131,7 @@ static int run(struct agent *agent, struct gs_err *err)
 	if (r == 0) {
 		gs_log_fields(GS_LOG_INFO, "started", "version", GPUSHARE_VERSION, NULL);
 		notify_ready(agent->notify);
-		(void)uv_run(&loop, UV_RUN_DEFAULT);
+		(void)uv_run(agent->loop, UV_RUN_DEFAULT);
 		notify_stopping(agent->notify);
 		gs_log_fields(GS_LOG_INFO, "stopping", NULL);
 	}

@@ -90,8 +90,8 @@ int gs_grant_revoke(const char *lib_dir, const char *name, struct gs_err *err);
  * Gives a spot grant a lease of this boot until CLOCK_BOOTTIME @deadline_ms. -ECANCELED: it was
  * revoked, which nothing undoes; -EINVAL: it is no spot grant.
  */
-int gs_grant_renew(const char *lib_dir, const char *name, const char *boot_id,
-		   uint64_t deadline_ms, struct gs_err *err);
+int gs_grant_renew(const char *lib_dir, const char *name, const char *boot_id, uint64_t deadline_ms,
+		   struct gs_err *err);
 
 /* All grants' names, for listing. */
 int gs_grant_list(const char *lib_dir, struct gs_strv *ret, struct gs_err *err);

@@ -141,8 +141,8 @@ static int renew(struct gs_grant *grant, const void *arg, struct gs_err *err)
 }
 
 /* Not durable: a lease is of this boot. */
-int gs_grant_renew(const char *lib_dir, const char *name, const char *boot_id,
-		   uint64_t deadline_ms, struct gs_err *err)
+int gs_grant_renew(const char *lib_dir, const char *name, const char *boot_id, uint64_t deadline_ms,
+		   struct gs_err *err)
 {
 	const struct lease lease = { boot_id, deadline_ms };
 
