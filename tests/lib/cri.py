@@ -82,7 +82,20 @@ def cmd_stopp(client, args):
     client.StopPodSandbox(pod_sandbox_id=args.id)
 
 
+def cmd_pods(client, _args):
+    for pod in client.ListPodSandbox().items:
+        print(pod.id)
+
+
+def cmd_ps(client, _args):
+    for container in client.ListContainers().containers:
+        if container.state == client.pb.CONTAINER_RUNNING:
+            print(container.id)
+
+
 def cmd_rmp(client, args):
+    if args.force:
+        client.StopPodSandbox(pod_sandbox_id=args.id)
     client.RemovePodSandbox(pod_sandbox_id=args.id)
 
 
@@ -168,7 +181,9 @@ def parse(argv):
     add("stop", cmd_stop, "id").add_argument("--timeout", type=int, default=0)
     add("rm", cmd_rm, "id")
     add("stopp", cmd_stopp, "id")
-    add("rmp", cmd_rmp, "id")
+    add("rmp", cmd_rmp, "id").add_argument("--force", action="store_true")
+    add("pods", cmd_pods).add_argument("-q", action="store_true", required=True)
+    add("ps", cmd_ps).add_argument("-q", action="store_true", required=True)
     sub = add("exec", cmd_exec, "id")
     sub.add_argument("cmd", nargs=argparse.REMAINDER)
     sub = add("update", cmd_update, "id")

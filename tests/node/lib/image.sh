@@ -1,13 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# The node's disk: the root of root.sh, crictl, and the images of containers, which containerd and
-# podman have taken in already. All that is slow to make, and none of what is tested.
+# The node's disk: the root of root.sh, crictl if it can be built, and the images of containers,
+# which containerd and podman have taken in already. All that is slow to make, and none of what is
+# tested.
 
 # What makes the images of containers, and with them the disk.
 image_sources=("$VM_TOP/tests/lib/mkimage.py" "$VM_TOP/tests/programs/probe.c"
 	"$NODE_DIR/prepare")
 
 # image_get: sets NODE_IMAGE, the file with that disk; or NODE_WHY, if this machine can't make it.
+# NODE_CRICTL is crictl's file, or empty: then tests/lib/cri.py stands for it.
 image_get() {
 	local key tools rc=0
 	NODE_WHY=
@@ -16,18 +18,22 @@ image_get() {
 		GS_TOP=$VM_TOP source "$VM_TOP/tests/lib/tools.sh"
 		GS_TOP=$VM_TOP tools_build crictl
 	) || rc=$? # and no errors are missed in there: it looks at each
-	if ((rc == 77)); then
-		# shellcheck disable=SC2034 # for those who source this
-		NODE_WHY=$tools
-		return 0
-	fi
-	((rc == 0)) || die "no crictl"
+	((rc == 0 || rc == 77)) || die "no crictl"
 	NODE_CRICTL=$tools/crictl
+	if ((rc == 77)); then
+		if ! command -v protoc >/dev/null; then
+			# shellcheck disable=SC2034 # for those who source this
+			NODE_WHY="no crictl ($tools), and no protoc for what stands for it"
+			return 0
+		fi
+		NODE_CRICTL=''
+		root_packages+=(python3-grpcio python3-protobuf)
+	fi
 	key=$({
 		image_root_key
 		cat "${image_sources[@]}"
 		cat "$(command -v busybox)"
-		echo "${tools##*/}"
+		echo "${NODE_CRICTL:+${tools##*/}}"
 		overlay_key
 		declare -f image_make
 	} | hash_of)
@@ -37,7 +43,6 @@ image_get() {
 }
 
 image_root_key() {
-	# shellcheck disable=SC2154 # root.sh sets it
 	echo "${root_packages[@]}"
 	declare -f root_make_tree
 }
@@ -59,7 +64,8 @@ image_make() {
 	say "making the node's disk"
 	truncate -s 2G "$new/disk"
 	cp -a "$tree/root" "$work/root"
-	install -m 0755 "$NODE_CRICTL" "$work/root/usr/local/bin/crictl"
+	[[ -z $NODE_CRICTL ]] ||
+		install -m 0755 "$NODE_CRICTL" "$work/root/usr/local/bin/crictl"
 	image_fill "$work/root"
 	mkfs.ext4 -q -F -O ^metadata_csum -E lazy_itable_init=0 -m 0 \
 		-d "$work/root" "$new/disk"

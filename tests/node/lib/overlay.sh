@@ -80,6 +80,12 @@ overlay_build() {
 	cp "$VM_DIR/suite/lib.sh" "$to/vm/tap.sh"
 	mkdir -p "$to/vm/lib"
 	cp "$VM_TOP"/tests/lib/{cri.sh,podspec.py} "$to/vm/lib"
+	if [[ -z $NODE_CRICTL ]]; then
+		cp "$VM_TOP/tests/lib/cri.py" "$to/vm/lib"
+		mkdir -p "$to/vm/tests-lib/cri"
+		protoc --proto_path="$VM_TOP/tests/lib" --python_out="$to/vm/tests-lib/cri" \
+			cri.proto
+	fi
 	cp "$VM_TOP/tests/fakegpu/fakegpu.json" "$to/usr/share/gpushare/vendors.d"
 	# Units that `make install` did not put anywhere itself.
 	for unit in "$VM_TOP"/packaging/systemd/*.service; do

@@ -11,7 +11,7 @@ id=/proc/sys/kernel/random/boot_id
 if ((boot > 0)); then
 	is "boot $boot: it is another boot" "$(cmp -s $id /var/tmp/boot_id || echo another)" another
 	is "boot $boot: the disk is that of before" "$(cat /var/tmp/stays)" "$((boot - 1))"
-	is "boot $boot: no container runs" "$(crictl ps -q)" ""
+	is "boot $boot: no container runs" "$(cri ps -q)" ""
 	check "boot $boot: gpusharectl knows of none" \
 		grep -q "no container of this node" <<<"$(gpusharectl containers 2>&1)"
 	# What the kubelet would take away before it makes the pod anew.
