@@ -65,9 +65,9 @@ check: ## all tests that this machine can run [root]
 	$(needs)
 	$(build)
 	$(build_san)
-	@packaging/deps.sh --if-root vm
+	@packaging/deps.sh --if-root vm node
 	@tests/vm/choose.sh
-	@tests/run harness unit ctl golden san-unit san-golden runtime vm
+	@tests/run harness unit ctl golden san-unit san-golden runtime vm node
 
 check-unit: ## unit tests, gpusharectl, the test runner and the linters
 	$(needs)
@@ -90,12 +90,12 @@ check-runtime: ## real runc, crun, containerd, podman, docker [root]
 	@tests/run runtime
 
 check-deep: ## check, and what is too long for CI: hours [root]
-	@packaging/deps.sh --if-root build test fuzz vm
+	@packaging/deps.sh --if-root build test fuzz vm node
 	@$(MAKE) --no-print-directory check
 	@COUNT=5000 $(PYTHON) tests/runtime/property.py
 	@$(MAKE) --no-print-directory fuzz-runtime SECONDS=600
 	@tests/vm/choose.sh $$(awk '!/^#/ && NF { print $$1 }' tests/vm/kernels)
-	@VM_LEVEL=deep tests/run vm-deep
+	@VM_LEVEL=deep tests/run vm-deep node-deep
 
 bench-runtime: ## what a create costs, as METRIC lines [root]
 	$(needs)
@@ -133,6 +133,10 @@ check-vm: ## KERNEL=6.1: real kernels in QEMU (default: all, as CI does) [root]
 	@tests/vm/choose.sh $(KERNEL)
 	@VM_LEVEL=$(or $(VM_LEVEL),$(if $(KERNEL),full)) tests/run vm
 
+check-node: ## a whole node in QEMU: systemd, containerd, podman, the agent [root]
+	@packaging/deps.sh --if-root build vm node
+	@VM_LEVEL=$(or $(VM_LEVEL),full) tests/run node
+
 vm-shell: ## KERNEL=6.1: a shell on a kernel with our modules [root]
 	$(vm_needs)
 	@tests/vm/build.sh $(or $(KERNEL),6.1) build/vm/$(or $(KERNEL),6.1)
@@ -152,5 +156,5 @@ check-k8s:
 	@echo "$@: not built yet" >&2; exit 2
 
 .PHONY: programs tests fuzzers check check-unit check-golden check-san check-runtime check-deep \
-	bench-runtime fuzz-runtime demo demo-runtime check-vm vm-shell check-k8s bench-kmod \
-	bench-agent
+	bench-runtime fuzz-runtime demo demo-runtime check-vm check-node vm-shell check-k8s \
+	bench-kmod bench-agent

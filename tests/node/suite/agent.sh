@@ -1,9 +1,9 @@
-# shellcheck shell=bash disable=SC2086,SC2154 # $pod is one word; spot_command is agent.inc's
+# shellcheck shell=bash disable=SC2154 # of agent.inc
 # SPDX-License-Identifier: Apache-2.0
 # The promise on a whole node: a card whose user is away is lent to a spot container, and is his
 # before his first call reaches the driver, which comes from a container inside docker-in-docker.
-# With containerd and runc, systemd's cgroup driver and cgroup v2, then with podman and crun. At each
-# step systemd reloads, and so writes anew what it knows of devices.
+# With containerd and runc, systemd's cgroup driver and cgroup v2, then with podman and crun. At
+# each step systemd reloads, and so writes anew what it knows of devices.
 # runs: short
 # seconds: 900
 source /vm/suite/lib.sh
@@ -12,44 +12,10 @@ source /vm/suite/agent.inc
 is "cgroups are version 2" "$(node_cgroups)" v2
 check "the agent is up, and looks often" agent_config
 
+containerd_rounds
+
+# podman: who a container is, it says itself.
 pod=team/dev
-check "a pod with a card runs" pod_run $pod --privileged \
-	--annotation gpushare.k8s.io/container-devices-from.dind=_/_/main \
-	--annotation gpushare.k8s.io/lend=true --annotation gpushare.k8s.io/lend-after=2s
-check "... its main container" container_run $pod main --device /dev/fakegpu0
-check "... its docker-in-docker, which was given no card" \
-	container_run $pod dind "${DIND_OPTIONS[@]}"
-check "... and a container inside that, with the card" \
-	dind_run container_exec $pod dind -- train /dev/fakegpu0
-
-spot_run() { # GRANT
-	pod_run spot/job --namespace network=pod \
-		--annotation gpushare.k8s.io/container-devices-from.job=$pod/main &&
-		container_run spot/job job --namespace network=pod \
-			--annotation "gpushare.k8s.io/grant=$1" -- "${spot_command[@]}"
-}
-spot_exec() {
-	container_exec spot/job job "$@"
-}
-spot_pid() {
-	container_pid spot/job job
-}
-spot_remove() {
-	pod_remove spot/job
-}
-main() {
-	container_exec $pod main "$@"
-}
-dind_itself() {
-	container_exec $pod dind "$@"
-}
-inside_dind() {
-	dind_exec container_exec $pod dind -- train "$@"
-}
-rounds "containerd" 0 inside_dind main dind_itself
-check "the pod ends" pod_remove $pod
-
-# ---- podman: who a container is, it says itself.
 check "the agent is up, and believes annotations" \
 	agent_config '"cri": "none", "next": ["/usr/bin/crun"],'
 check "podman and crun start a container with a card" podman_run main --device /dev/fakegpu1 \

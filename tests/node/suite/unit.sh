@@ -57,9 +57,10 @@ check "it is well" get /healthz
 metrics=$(get /metrics)
 check "it has metrics" grep -q '^gpushare_' <<<"$metrics"
 is "no call of it was refused" "$(grep '^gpushare_syscalls_denied_total' <<<"$metrics")" ""
-check "its log is JSON" "$GS_PYTHON" -c 'import json, subprocess
-log = subprocess.run(["journalctl", "-o", "cat", "_COMM=gpushared"], stdout=subprocess.PIPE).stdout
-assert [json.loads(line)["msg"] for line in log.decode().splitlines()].count("started") == 1'
+check "its log is JSON" "$GS_PYTHON" -c 'import json, subprocess, sys
+log = subprocess.run(["journalctl", "-o", "cat", "_PID=" + sys.argv[1]], stdout=subprocess.PIPE)
+lines = [json.loads(line)["msg"] for line in log.stdout.decode().splitlines()]
+assert lines.count("started") == 1, lines' "$(main_pid)"
 
 touch /run/gpushare/kept
 pid=$(main_pid)
