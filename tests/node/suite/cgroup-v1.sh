@@ -3,7 +3,7 @@
 # A node with cgroups of version 1, as those with older kernels have.
 # kernels: 5.10 6.1
 # boot: --cgroup v1
-# seconds: 240
+# seconds: 600
 source /vm/suite/lib.sh
 source /vm/suite/story.inc
 

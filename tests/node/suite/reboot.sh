@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # What outlives a reboot and what does not, after a clean one and after one as if the power failed.
-# seconds: 300
+# seconds: 600
 source /vm/suite/lib.sh
 pod=team/dev
 id=/proc/sys/kernel/random/boot_id

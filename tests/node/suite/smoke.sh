@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The node itself: systemd, cgroups, modules, and containers of every kind that use a card.
 # runs: short
-# seconds: 240
+# seconds: 600
 source /vm/suite/lib.sh
 source /vm/suite/story.inc
 
