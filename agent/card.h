@@ -23,10 +23,10 @@ struct card {
 	char *vendor; /* name of the catalogue's entry */
 	char *id; /* as the kubelet knows it */
 	char *uuid, *pci; /* NULL: not told */
-	int index; /* -1: not told */
 	struct card_node *nodes;
 	size_t n_nodes;
 	struct gs_strv select; /* values that name it in a selecting variable, best first */
+	int index; /* -1: not told */
 	unsigned int settle_ms; /* how long after the last close memory may still be in use */
 };
 

@@ -216,7 +216,7 @@ static int open_socket(struct server *server, struct gs_err *err)
 
 	if (strlen(server->path) >= sizeof(addr.sun_path))
 		return gs_err_set(err, ENAMETOOLONG, "socket %s", server->path);
-	(void)strcpy(addr.sun_path, server->path);
+	(void)memcpy(addr.sun_path, server->path, strlen(server->path) + 1);
 	if (is_alive(&addr))
 		return gs_err_set(err, EADDRINUSE, "another agent answers at %s", server->path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

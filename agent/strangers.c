@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whose process is that? */
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,14 +86,18 @@ static pid_t parent_of(pid_t pid)
 	cleanup_free char *text = NULL;
 	char path[32];
 	size_t len;
-	int parent;
-	char *end;
+	char *at, *end;
+	long parent;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (gs_file_read(AT_FDCWD, path, 0, 4096, &text, &len, NULL, NULL) < 0)
 		return 0;
-	end = strrchr(text, ')');
-	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+	/* ") S 123 ...": the state, then the parent */
+	at = strrchr(text, ')');
+	if (!at || strlen(at) < 4)
+		return 0;
+	parent = strtol(at + 3, &end, 10);
+	return end > at + 3 && parent > 0 && parent <= INT_MAX ? (pid_t)parent : 0;
 }
 
 /* Is it this program, or one of its probes, which look at the card? */
