@@ -22,7 +22,7 @@ void server_answer(struct waiting *waiting, json_t *more, const struct gs_err *e
  */
 void ops_serve(struct agent *agent, struct waiting *waiting, const json_t *request, bool first);
 
-/* Can @request be carried out yet? Otherwise the server asks again at each server_changed(). ops.c. */
+/* Can @request be carried out yet? Else the server asks again at each server_changed(). ops.c. */
 bool ops_ready(const struct agent *agent, const json_t *request);
 
 #endif

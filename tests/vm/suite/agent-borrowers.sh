@@ -72,7 +72,8 @@ kinds() {
 	check "exits at once: the user is back" touch_card $token
 	remove short
 
-	borrower "traps SIGTERM" deaf sh -c "trap '' TERM INT HUP QUIT; $use & while :; do sleep 1; done"
+	borrower "traps SIGTERM" deaf \
+		sh -c "trap '' TERM INT HUP QUIT; $use & while :; do sleep 1; done"
 	borrower "forks without end" forks sh -c "$use & x() { x & }; x & x & sleep 100000"
 
 	must "holds 64 files: it has memory on the card" borrow files hold $(files_64)
@@ -94,7 +95,8 @@ kinds() {
 
 	# ---- Several.
 	must "two borrowers of a card: the first one" borrow one
-	check "two borrowers of a card: the second one" spot two 0 main fgpu open /dev/fakegpu0 , hold
+	check "two borrowers of a card: the second one" \
+		spot two 0 main fgpu open /dev/fakegpu0 , hold
 	check "two borrowers of a card: both have it open" \
 		wait_for "$long" sh -c '[ "$(kt state main files)" = 2 ]'
 	user_back "two borrowers of a card" one two
