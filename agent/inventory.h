@@ -38,7 +38,7 @@ struct load {
 struct inventory_ops {
 	/* The set of cards, or what is told of one, changed; inventory_cards() has the new one. */
 	void (*changed)(void *arg);
-	/* inventory_complete() is true from now on; may be NULL. Told after `changed`, if both are. */
+	/* inventory_complete() is true from now on; may be NULL. Told after `changed`, if both. */
 	void (*complete)(void *arg);
 	/* A card was read: on schedule, or because inventory_read() asked. */
 	void (*loaded)(const struct card *card, const struct load *load, void *arg);
