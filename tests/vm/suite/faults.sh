@@ -98,12 +98,9 @@ kt wait h active 5000
 
 # ---- Events: the actor, a kernel thread, has no memory for a message.
 
-cache=/sys/kernel/slab/skbuff_head_cache/failslab
 slab=/sys/kernel/debug/failslab
 starve() {
 	local comm
-	echo 1 >$cache
-	echo Y >$slab/cache-filter
 	echo Y >$slab/task-filter
 	for comm in /proc/[0-9]*/comm; do
 		! grep -q '^kworker' $comm || echo 1 >${comm%comm}make-it-fail
@@ -114,8 +111,6 @@ starve() {
 feed() {
 	echo 0 >$slab/probability
 	echo N >$slab/task-filter
-	echo N >$slab/cache-filter
-	echo 0 >$cache
 }
 lost=$(kt status events_lost)
 starve
