@@ -26,6 +26,9 @@ traces=/sys/kernel/tracing/enabled_functions
 
 insmod /vm/modules/fakegpu.ko
 
+# What fails because we let it fail is told with a trace.
+expect_kernel 'faultn: (vmalloc error|page allocation failure): '
+
 # ---- Loading and unloading.
 
 results faultn load /vm/modules/gpushare.ko
