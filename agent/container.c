@@ -138,6 +138,8 @@ int containers_read(const char *run_dir, const struct cards *cards, const struct
 		}
 		if (!c.hook.pid && !c.deleted)
 			ret->incomplete = true;
+		if (c.alive && c.deleted)
+			ret->leaving = true;
 		ret->v = gs_grow(ret->v, ret->n, sizeof(*ret->v));
 		ret->v[ret->n++] = c;
 	}

@@ -25,6 +25,7 @@ struct containers {
 	struct container *v;
 	size_t n;
 	bool incomplete; /* a container was made whose process is not to be seen yet */
+	bool leaving; /* one is marked deleted, and its process is there still */
 };
 
 /* Frees what it holds; it is {0} then. */

@@ -22,6 +22,8 @@
 #define IDLE_MS 10000
 /* A container was made whose process was not to be seen yet. */
 #define INCOMPLETE_MS 100
+/* One is on its way out: what it held is to come back soon after. */
+#define LEAVING_MS 300
 /* Something was refused, and may go better next time. */
 #define RETRY_MS 3000
 /* Changes of the registry come in bunches. */
@@ -288,6 +290,8 @@ void reconcile(struct agent *agent)
 	clean_lent(agent);
 	if (agent->containers.incomplete)
 		reconcile_soon(agent, INCOMPLETE_MS);
+	else if (agent->containers.leaving)
+		reconcile_soon(agent, LEAVING_MS);
 	lend_consider(agent);
 	back_step(agent);
 	server_changed(agent);

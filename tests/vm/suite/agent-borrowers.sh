@@ -3,7 +3,7 @@
 # Spot containers of every kind, and their user comes back: they are dead and their memory on the
 # card is free before the user's call is served.
 # ROUNDS: how often (1).
-# kernels: 5.10 6.1 6.12 7.3
+# kernels: 6.1
 # boot: --agent --mem 768
 # seconds: 1200
 # shellcheck disable=SC2034,SC2046,SC2086,SC2154

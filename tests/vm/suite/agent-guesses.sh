@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Wrong guesses cost nothing: the user is back while the card is being lent or borrowed; a load that
 # means something else than it says; cards and containers that go away while they are lent.
-# kernels: 5.10 6.1 6.12 7.3
+# kernels: 6.1
 # boot: --agent --mem 768
 # seconds: 1200
 # shellcheck disable=SC2034,SC2086,SC2154

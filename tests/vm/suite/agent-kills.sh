@@ -3,7 +3,7 @@
 # The agent is killed in every state of a holding, and started again: nothing is lost. And it stays
 # away: nobody borrows any more, who borrows is ended by the kernel or by the runtime, users go on.
 # ROUNDS: how many kills at any instant (5).
-# kernels: 5.10 6.1 6.12 7.3
+# kernels: 6.1
 # boot: --agent --mem 768
 # seconds: 1200
 # shellcheck disable=SC2034,SC2086,SC2154
