@@ -11,6 +11,9 @@
 #include "common/log.h"
 #include "common/proc.h"
 
+/* Looking at everything takes a while, and somebody waits. */
+#define AFTER_RETURN_MS 200
+
 /* ---- The kernel module. */
 
 static void read_memory(struct agent *agent, const struct hold *hold)
@@ -56,8 +59,8 @@ static void on_state(struct agent *agent, const struct gs_kevent *event)
 		hold->drained = false;
 		back_begin(agent, hold);
 		log_state(event); /* somebody waits: first things first */
-		/* who has no file open now is drained, and there is no event for that */
-		reconcile_soon(agent, 0);
+		/* not now: the module tells when the last file is closed, also if none was open */
+		reconcile_soon(agent, AFTER_RETURN_MS);
 		break;
 	case GS_IDLE:
 		hold->seq = event->event_seq;

@@ -48,6 +48,8 @@ main=$(pid_of main)
 
 # ---- Without a borrower.
 kill -STOP "$agent"
+# A node that a lent holding needs stays hooked; nobody lends it again now.
+touch_card 90
 kt unhook /dev/fakegpu-uvm
 killed unknown unknown
 check "unknown: a call is not held" touch_card 1
