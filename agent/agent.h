@@ -85,6 +85,9 @@ struct agent {
 /* The record of the holding of that name; NULL: none. */
 struct hold *agent_hold(struct agent *agent, const char *name);
 
+/* The record of the holding that the plan has for that card; NULL: none. */
+struct hold *agent_hold_of_card(struct agent *agent, const char *card);
+
 /* The record of the card of that name, made where there was none. */
 struct seen_card *agent_card(struct agent *agent, const char *name);
 

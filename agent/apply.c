@@ -173,12 +173,6 @@ static bool fits(const struct plan_watch *w, const struct gs_kwatch *k, bool *re
 	return true;
 }
 
-/* Why may this borrower not run, as far as its watch tells? NULL: it may. */
-static const char *wrong_with(const struct gs_kwatch *k)
-{
-	return k->revoked ? "a lender is back" : NULL;
-}
-
 static void set_watches(struct job *job, bool borrowers)
 {
 	for (size_t i = 0; i < job->plan->n_watches; i++) {
@@ -195,8 +189,8 @@ static void set_watches(struct job *job, bool borrowers)
 			joins = true;
 		}
 		if (k && w->role == GS_BORROWER) {
-			if (wrong_with(k))
-				job->ops->unlawful(w->container, wrong_with(k), job->ops->arg);
+			if (k->revoked)
+				job->ops->unlawful(w->container, "a lender is back", job->ops->arg);
 			continue;
 		}
 		if (!joins)
@@ -220,15 +214,9 @@ static bool planned_watch(const struct plan *plan, const char *name)
 /* Is it the watch of a container that runs? */
 static bool is_of_living(const struct job *job, const char *name)
 {
-	for (size_t i = 0; i < job->containers->n; i++) {
-		const struct container *c = &job->containers->v[i];
-		gs_kname own;
+	const struct container *c = containers_find_watch(job->containers, name);
 
-		plan_watch_name(c->rec.id, own);
-		if (c->alive && strcmp(own, name) == 0)
-			return true;
-	}
-	return false;
+	return c && c->alive;
 }
 
 /*

@@ -124,18 +124,6 @@ void back_step(struct agent *agent)
 
 /* ---- Begin and end. */
 
-static const struct container *container_of_watch(const struct agent *agent, const char *name)
-{
-	for (size_t i = 0; i < agent->containers.n; i++) {
-		gs_kname own;
-
-		plan_watch_name(agent->containers.v[i].rec.id, own);
-		if (strcmp(own, name) == 0)
-			return &agent->containers.v[i];
-	}
-	return NULL;
-}
-
 void back_begin(struct agent *agent, struct hold *hold)
 {
 	const struct gs_kholding *k = gs_kstate_holding(&agent->state, hold->name);
@@ -147,7 +135,7 @@ void back_begin(struct agent *agent, struct hold *hold)
 
 		if (w->role != GS_BORROWER || !gs_strv_has(&w->holdings, hold->name))
 			continue;
-		c = container_of_watch(agent, w->name);
+		c = containers_find_watch(&agent->containers, w->name);
 		if (c)
 			evict(agent, c, "the holder of its card is back");
 	}

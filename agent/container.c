@@ -9,6 +9,7 @@
 #include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/glob.h"
+#include "common/kname.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
 
@@ -33,6 +34,18 @@ const struct container *containers_find(const struct containers *containers, con
 	for (size_t i = 0; i < containers->n; i++)
 		if (strcmp(containers->v[i].rec.id, id) == 0)
 			return &containers->v[i];
+	return NULL;
+}
+
+const struct container *containers_find_watch(const struct containers *containers, const char *name)
+{
+	for (size_t i = 0; i < containers->n; i++) {
+		gs_kname own;
+
+		gs_kname_watch(&containers->v[i].rec, own);
+		if (strcmp(own, name) == 0)
+			return &containers->v[i];
+	}
 	return NULL;
 }
 
@@ -104,9 +117,8 @@ static void inherit_cards(struct containers *containers)
 			const struct container *from =
 				containers_find(containers, c->rec.sources.v[j]);
 
-			for (size_t k = 0; from && k < from->cards.n; k++)
-				if (!gs_strv_has(&c->cards, from->cards.v[k]))
-					gs_strv_add(&c->cards, from->cards.v[k]);
+			if (from)
+				gs_strv_merge(&c->cards, &from->cards);
 		}
 		gs_strv_sort(&c->cards);
 	}

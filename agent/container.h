@@ -44,6 +44,10 @@ int containers_read(const char *run_dir, const struct cards *cards, const struct
 /* The container of that id; NULL: none. */
 const struct container *containers_find(const struct containers *containers, const char *id);
 
+/* The container of which the kernel module's watch has that name; NULL: none. */
+const struct container *containers_find_watch(const struct containers *containers,
+					      const char *name);
+
 /*
  * Which of @cards does the vendor slice @rec->spec use? By the number of a card's own node, or by
  * the value of a selector that its next runtime acts on. A slice that lists every card because its

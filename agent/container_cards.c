@@ -9,12 +9,6 @@
 #include "common/kmsg.h"
 #include "common/xalloc.h"
 
-static void add(struct gs_strv *list, const struct card *card)
-{
-	if (!gs_strv_has(list, card->name))
-		gs_strv_add(list, card->name);
-}
-
 /* Does the slice's rule allow every device? Then its devices are the node's and not its own. */
 static bool allows_all(struct js rules)
 {
@@ -51,23 +45,8 @@ static void by_devices(struct js devices, const struct cards *cards, struct gs_s
 			continue;
 		card = cards_of_dev(cards, gs_kdev((unsigned int)major, (unsigned int)minor));
 		if (card)
-			add(ret, card);
+			gs_strv_add_once(ret, card->name);
 	}
-}
-
-/* Is @value among the comma-separated parts of @list? */
-static bool names(const char *list, const char *value)
-{
-	size_t len = strlen(value);
-
-	while (*list) {
-		size_t n = strcspn(list, ",");
-
-		if (n == len && memcmp(list, value, n) == 0)
-			return true;
-		list += n + (list[n] == ',');
-	}
-	return false;
 }
 
 /* Cards of @vendor that the selecting value @list names; "all" names nobody's. */
@@ -80,8 +59,8 @@ static void by_value(const struct gs_vendor *vendor, const char *list, const str
 		if (strcmp(card->vendor, vendor->name) != 0)
 			continue;
 		for (size_t j = 0; j < card->select.n; j++)
-			if (names(list, card->select.v[j]))
-				add(ret, card);
+			if (gs_commas_have(list, strlen(list), card->select.v[j]))
+				gs_strv_add_once(ret, card->name);
 	}
 }
 

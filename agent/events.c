@@ -183,8 +183,7 @@ static void on_changed(void *arg)
 static void end_lending_to_strangers(struct agent *agent, const struct card *card,
 				     const struct load *load)
 {
-	const struct plan_holding *plan = plan_holding_of_card(&agent->plan, card->name);
-	struct hold *hold = plan ? agent_hold(agent, plan->name) : NULL;
+	struct hold *hold = agent_hold_of_card(agent, card->name);
 	struct gs_err err = { 0 };
 
 	if (!hold || hold->state != GS_LENT || !strangers_on(agent, card->name, load))

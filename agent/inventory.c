@@ -378,8 +378,7 @@ static void read_card(struct inventory *inventory, const char *name, enum probe_
 		if (strcmp(vendor_source_side(inventory->v[i])->name, card->vendor) == 0 &&
 		    vendor_source_read(inventory->v[i], card->id, when))
 			return;
-	if (!gs_strv_has(&inventory->unanswered, card->name))
-		gs_strv_add(&inventory->unanswered, card->name);
+	gs_strv_add_once(&inventory->unanswered, card->name);
 	(void)uv_timer_start(&inventory->soon, do_soon, 0, 0);
 }
 

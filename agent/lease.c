@@ -17,19 +17,10 @@
  */
 #define REVOKE_MS 20
 
-static bool intersect(const struct gs_strv *a, const struct gs_strv *b)
-{
-	for (size_t i = 0; i < a->n; i++)
-		if (gs_strv_has(b, a->v[i]))
-			return true;
-	return false;
-}
-
 static bool all_lent(struct agent *agent, const struct gs_strv *cards)
 {
 	for (size_t i = 0; i < cards->n; i++) {
-		const struct plan_holding *plan = plan_holding_of_card(&agent->plan, cards->v[i]);
-		const struct hold *hold = plan ? agent_hold(agent, plan->name) : NULL;
+		const struct hold *hold = agent_hold_of_card(agent, cards->v[i]);
 
 		if (!hold || hold->state != GS_LENT)
 			return false;
@@ -87,7 +78,7 @@ static void revoke_one(struct agent *agent, const struct gs_grant *grant, const 
 	struct gs_err err = { 0 };
 	char buf[10];
 
-	if (intersect(&grant->cards, cards) &&
+	if (gs_strv_intersect(&grant->cards, cards) &&
 	    gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
 		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",
 			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
@@ -103,9 +94,7 @@ static void on_revoke(uv_timer_t *timer)
 
 void lease_revoke(struct agent *agent, const struct gs_strv *cards)
 {
-	for (size_t i = 0; i < cards->n; i++)
-		if (!gs_strv_has(&agent->revoke, cards->v[i]))
-			gs_strv_add(&agent->revoke, cards->v[i]);
+	gs_strv_merge(&agent->revoke, cards);
 	if (cards->n)
 		(void)uv_timer_start(&agent->revoke_timer, on_revoke, REVOKE_MS, 0);
 }

@@ -29,15 +29,6 @@ static json_t *nodes_of(const struct card *card)
 	return list;
 }
 
-static json_t *strings(const struct gs_strv *v)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < v->n; i++)
-		(void)json_array_append_new(list, json_string(v->v[i]));
-	return list;
-}
-
 static json_t *borrowers_of(const struct agent *agent, const char *card)
 {
 	json_t *list = json_array();
@@ -61,7 +52,7 @@ int lent_write(struct agent *agent, const struct card *card, struct gs_err *err)
 		return dir;
 	lent = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:I}", "v", GS_AGENT_VERSION, "card",
 			 card->name, "vendor", card->vendor, "nodes", nodes_of(card), "select",
-			 strings(&card->select), "cgroups", borrowers_of(agent, card->name),
+			 gs_json_list(&card->select), "cgroups", borrowers_of(agent, card->name),
 			 "memory_before", (json_int_t)agent_card(agent, card->name)->memory_before);
 	text = lent ? json_dumps(lent, JSON_COMPACT) : NULL;
 	if (!text)

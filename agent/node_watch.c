@@ -164,8 +164,7 @@ int node_watch_new(uv_loop_t *loop, const struct gs_strv *globs, void (*seen)(vo
 		cleanup_free char *dir = folder_of(globs->v[i]);
 
 		gs_strv_add(&watch->globs, globs->v[i]);
-		if (!gs_strv_has(&watch->dirs, dir))
-			gs_strv_add(&watch->dirs, dir);
+		gs_strv_add_once(&watch->dirs, dir);
 	}
 	watch->wds = gs_calloc(watch->dirs.n + 1, sizeof(*watch->wds));
 	for (size_t i = 0; i < watch->dirs.n; i++)

@@ -35,7 +35,7 @@ static void reclaim(struct agent *agent, struct waiting *waiting, const json_t *
 
 	json_array_foreach(cards, i, card) {
 		const char *name = json_string_value(card);
-		struct hold *hold = name ? ops_hold_of_card(agent, name) : NULL;
+		struct hold *hold = name ? agent_hold_of_card(agent, name) : NULL;
 		struct gs_err err = { 0 };
 
 		if (hold && first) {
@@ -55,7 +55,7 @@ static void reclaim(struct agent *agent, struct waiting *waiting, const json_t *
 
 static int check_card(struct agent *agent, const char *card, struct gs_err *err)
 {
-	const struct hold *hold = ops_hold_of_card(agent, card);
+	const struct hold *hold = agent_hold_of_card(agent, card);
 
 	if (!hold || hold->state != GS_LENT)
 		return gs_err_set(err, EBUSY, "card %s is not lent now", card);

@@ -5,9 +5,6 @@
 
 #include "agent/server.h"
 
-/* The holding that has the card of that name; NULL: none. */
-struct hold *ops_hold_of_card(struct agent *agent, const char *card);
-
 /*
  * ops_person.c: the ops that gpusharectl makes (status, lend, withdraw, grant), as ops_serve().
  * False: @op is none of them.

@@ -17,23 +17,7 @@
 #include "gpushare/agent.h"
 #include "gpushare/grant.h"
 
-struct hold *ops_hold_of_card(struct agent *agent, const char *card)
-{
-	const struct plan_holding *plan = plan_holding_of_card(&agent->plan, card);
-
-	return plan ? agent_hold(agent, plan->name) : NULL;
-}
-
 /* ---- status */
-
-static json_t *strings(const struct gs_strv *v)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < v->n; i++)
-		(void)json_array_append_new(list, json_string(v->v[i]));
-	return list;
-}
 
 static json_t *card_status(struct agent *agent, const struct card *card)
 {
@@ -64,7 +48,7 @@ static json_t *container_status(const struct agent *agent, const char *id)
 		return NULL;
 	return json_pack("{s:s, s:s, s:s, s:b, s:o}", "id", c->rec.id, "name", label, "role",
 			 gs_role_name(c->rec.role), "running", c->alive, "cards",
-			 strings(&c->cards));
+			 gs_json_list(&c->cards));
 }
 
 static json_t *holding_status(struct agent *agent, const struct plan_holding *plan)
@@ -78,7 +62,7 @@ static json_t *holding_status(struct agent *agent, const struct plan_holding *pl
 		(void)json_array_append_new(members, container_status(agent, plan->members.v[i]));
 	o = json_pack("{s:s, s:s, s:o, s:o, s:b}", "holding", plan->name, "state",
 		      hold ? gs_kname_state(hold->state) : "unknown", "cards",
-		      strings(&plan->cards), "members", members, "lend", plan->lend);
+		      gs_json_list(&plan->cards), "members", members, "lend", plan->lend);
 	if (hold && hold->since_ms)
 		(void)json_object_set_new(
 			o, "since_ms",
@@ -131,7 +115,7 @@ static struct hold *named(struct agent *agent, const json_t *request, struct gs_
 	struct hold *hold = name ? agent_hold(agent, name) : NULL;
 
 	if (card)
-		hold = ops_hold_of_card(agent, card->name);
+		hold = agent_hold_of_card(agent, card->name);
 	if (hold)
 		return hold;
 	(void)gs_err_set(err, ENOENT, card ? "nobody holds card %s" : "no card or holding %s",
@@ -191,9 +175,7 @@ static int add_card(struct agent *agent, const char *name, struct gs_grant *gran
 	if (!hold || hold->state != GS_LENT)
 		return gs_err_set(err, EBUSY, "card %s is not lent now", card->name);
 	/* a holding is lent as a whole, and its source is copied as a whole */
-	for (size_t i = 0; i < plan->cards.n; i++)
-		if (!gs_strv_has(&grant->cards, plan->cards.v[i]))
-			gs_strv_add(&grant->cards, plan->cards.v[i]);
+	gs_strv_merge(&grant->cards, &plan->cards);
 	return add_sources(agent, plan, grant, err);
 }
 
@@ -249,7 +231,7 @@ static void grant(struct agent *agent, struct waiting *waiting, const json_t *re
 		      NULL);
 	server_answer(waiting,
 		      json_pack("{s:s, s:o, s:o}", "grant", name, "sources", sources, "cards",
-				strings(&grant.cards)),
+				gs_json_list(&grant.cards)),
 		      NULL);
 }
 

@@ -7,7 +7,7 @@
 #include "agent/plan.h"
 #include "agent/policy.h"
 #include "common/cleanup.h"
-#include "common/identity.h"
+#include "common/kname.h"
 #include "common/xalloc.h"
 
 static void holding_free(struct plan_holding *h)
@@ -52,45 +52,11 @@ const struct plan_watch *plan_watch(const struct plan *plan, const char *id)
 	return NULL;
 }
 
-void plan_watch_name(const char *id, gs_kname ret)
-{
-	if (strlen(id) <= GS_NAME_MAX)
-		(void)snprintf(ret, sizeof(gs_kname), "%s", id);
-	else
-		(void)snprintf(ret, sizeof(gs_kname), "%.64s-%016llx", id,
-			       (unsigned long long)gs_hash(id));
-}
-
-/* The pod's UID and the container's name live longer than a container that is restarted. */
-static void name_for(const struct gs_record *rec, gs_kname ret)
-{
-	cleanup_free char *text = NULL;
-
-	if (rec->pod_uid && gs_identity_is_set(&rec->identity))
-		text = gs_asprintf("%s/%s", rec->pod_uid, rec->identity.container);
-	plan_watch_name(text ? text : rec->id, ret);
-}
-
 /* Does it use cards as one of those whom the reserved allocation is for? */
 static bool is_user(const struct container *c)
 {
 	return c->rec.role != GS_ROLE_BORROWER && !c->exempt && c->cards.n &&
 	       (c->alive || (!c->hook.pid && !c->deleted));
-}
-
-static bool intersect(const struct gs_strv *a, const struct gs_strv *b)
-{
-	for (size_t i = 0; i < a->n; i++)
-		if (gs_strv_has(b, a->v[i]))
-			return true;
-	return false;
-}
-
-static void merge(struct gs_strv *into, const struct gs_strv *from)
-{
-	for (size_t i = 0; i < from->n; i++)
-		if (!gs_strv_has(into, from->v[i]))
-			gs_strv_add(into, from->v[i]);
 }
 
 /*
@@ -106,13 +72,13 @@ static void group(const struct containers *containers, struct plan *plan)
 
 		if (!is_user(c))
 			continue;
-		merge(&h.cards, &c->cards);
+		gs_strv_merge(&h.cards, &c->cards);
 		for (size_t j = 0; j < plan->n_holdings; j++) {
 			struct plan_holding *other = &plan->holdings[j];
 
-			if (intersect(&other->cards, &h.cards)) {
-				merge(&h.cards, &other->cards);
-				merge(&h.members, &other->members);
+			if (gs_strv_intersect(&other->cards, &h.cards)) {
+				gs_strv_merge(&h.cards, &other->cards);
+				gs_strv_merge(&h.members, &other->members);
 				holding_free(other);
 			} else {
 				plan->holdings[kept++] = *other;
@@ -180,7 +146,7 @@ static void set_name(const struct containers *containers, const struct gs_kstate
 		const struct container *c = containers_find(containers, h->members.v[i]);
 
 		if (c->rec.role == GS_ROLE_HOLDER) {
-			name_for(&c->rec, h->name);
+			gs_kname_holding(&c->rec, h->name);
 			return;
 		}
 	}
@@ -190,7 +156,7 @@ static void set_name(const struct containers *containers, const struct gs_kstate
 			return;
 		}
 	}
-	name_for(&containers_find(containers, h->members.v[0])->rec, h->name);
+	gs_kname_holding(&containers_find(containers, h->members.v[0])->rec, h->name);
 }
 
 static void add_watch(const struct container *c, unsigned int role, uint64_t host_pid_ns,
@@ -200,13 +166,13 @@ static void add_watch(const struct container *c, unsigned int role, uint64_t hos
 
 	if (!c->alive || !c->hook.pid)
 		return;
-	plan_watch_name(c->rec.id, w.name);
+	gs_kname_watch(&c->rec, w.name);
 	w.by_cgroup = c->rec.shared_pid || c->hook.pid_ns == host_pid_ns;
 	for (size_t i = 0; role != GS_EXEMPT && i < c->cards.n; i++) {
 		const struct plan_holding *h = plan_holding_of_card(plan, c->cards.v[i]);
 
-		if (h && !gs_strv_has(&w.holdings, h->name))
-			gs_strv_add(&w.holdings, h->name);
+		if (h)
+			gs_strv_add_once(&w.holdings, h->name);
 	}
 	if (role != GS_EXEMPT && !w.holdings.n)
 		return;

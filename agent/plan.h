@@ -60,7 +60,4 @@ const struct plan_holding *plan_holding_of_card(const struct plan *plan, const c
 /* The watch of that container's id; NULL: none. */
 const struct plan_watch *plan_watch(const struct plan *plan, const char *id);
 
-/* The name of the container's watch: its id, or, where that is too long, a hash of it. */
-void plan_watch_name(const char *id, gs_kname ret);
-
 #endif

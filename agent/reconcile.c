@@ -37,6 +37,13 @@ struct hold *agent_hold(struct agent *agent, const char *name)
 	return NULL;
 }
 
+struct hold *agent_hold_of_card(struct agent *agent, const char *card)
+{
+	const struct plan_holding *plan = plan_holding_of_card(&agent->plan, card);
+
+	return plan ? agent_hold(agent, plan->name) : NULL;
+}
+
 struct seen_card *agent_card(struct agent *agent, const char *name)
 {
 	struct seen_card *card;

@@ -63,16 +63,6 @@ static int get_duration(const struct gs_doc *doc, struct js v, const char *key, 
 	return 0;
 }
 
-static int get_path(const struct gs_doc *doc, struct js v, const char *key, char **ret,
-		    struct gs_err *err)
-{
-	int r = gs_doc_string(doc, v, key, ret, err);
-
-	if (r == 0 && v.n && (*ret)[0] != '/')
-		return gs_doc_wrong(doc, v, err, "%s must be an absolute path", key);
-	return r;
-}
-
 static int get_uint(const struct gs_doc *doc, struct js v, const char *key, unsigned int max,
 		    unsigned int *ret, struct gs_err *err)
 {
@@ -123,9 +113,9 @@ static int get_kube(const struct gs_doc *doc, struct js object, struct kube_conf
 	if (r == 0)
 		r = gs_doc_string(doc, v[0], "server", &kube->server, err);
 	if (r == 0)
-		r = get_path(doc, v[1], "ca_file", &kube->ca_file, err);
+		r = gs_doc_path(doc, v[1], "ca_file", &kube->ca_file, err);
 	if (r == 0)
-		r = get_path(doc, v[2], "token_file", &kube->token_file, err);
+		r = gs_doc_path(doc, v[2], "token_file", &kube->token_file, err);
 	if (r == 0)
 		r = gs_doc_string(doc, v[3], "node", &kube->node, err);
 	return r;
@@ -180,7 +170,7 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		r = gs_doc_strings(doc, v[EXEMPT_CGROUPS], "exempt_cgroups", &s->exempt_cgroups,
 				   err);
 	if (r == 0)
-		r = get_path(doc, v[PROBE], "probe", &s->probe, err);
+		r = gs_doc_path(doc, v[PROBE], "probe", &s->probe, err);
 	if (r == 0)
 		r = get_http(doc, v[HTTP], s, err);
 	if (r == 0)

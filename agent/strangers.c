@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whose process is that? */
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,7 @@
 
 #include "agent/strangers.h"
 #include "common/cleanup.h"
-#include "common/file.h"
 #include "common/glob.h"
-#include "common/log.h"
 #include "common/proc.h"
 
 /* The kernel's own bound of nested PID namespaces. */
@@ -80,26 +77,6 @@ const struct container *container_of_process(const struct agent *agent, pid_t pi
 	return NULL;
 }
 
-/* Its parent; 0: none, or it is gone. /proc/PID/stat, behind a name with anything in it. */
-static pid_t parent_of(pid_t pid)
-{
-	cleanup_free char *text = NULL;
-	char path[32];
-	size_t len;
-	char *at, *end;
-	long parent;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (gs_file_read(AT_FDCWD, path, 0, 4096, &text, &len, NULL, NULL) < 0)
-		return 0;
-	/* ") S 123 ...": the state, then the parent */
-	at = strrchr(text, ')');
-	if (!at || strlen(at) < 4)
-		return 0;
-	parent = strtol(at + 3, &end, 10);
-	return end > at + 3 && parent > 0 && parent <= INT_MAX ? (pid_t)parent : 0;
-}
-
 /* Is it this program, or one of its probes, which look at the card? */
 static bool is_ours(pid_t pid)
 {
@@ -107,7 +84,8 @@ static bool is_ours(pid_t pid)
 	for (int i = 0; pid > 1 && i < 4; i++) {
 		if (pid == getpid())
 			return true;
-		pid = parent_of(pid);
+		if (gs_proc_parent(pid, &pid, NULL) < 0)
+			return false;
 	}
 	return false;
 }

@@ -128,6 +128,44 @@ bool gs_strv_has(const struct gs_strv *list, const char *s)
 	return false;
 }
 
+void gs_strv_add_once(struct gs_strv *list, const char *s)
+{
+	if (!gs_strv_has(list, s))
+		gs_strv_add(list, s);
+}
+
+void gs_strv_merge(struct gs_strv *list, const struct gs_strv *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		gs_strv_add_once(list, from->v[i]);
+}
+
+bool gs_strv_intersect(const struct gs_strv *a, const struct gs_strv *b)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (gs_strv_has(b, a->v[i]))
+			return true;
+	return false;
+}
+
+bool gs_commas_have(const char *list, size_t len, const char *s)
+{
+	size_t s_len = strlen(s);
+	const char *end = list + len;
+
+	while (s_len) {
+		const char *comma = memchr(list, ',', (size_t)(end - list));
+		const char *stop = comma ? comma : end;
+
+		if ((size_t)(stop - list) == s_len && memcmp(list, s, s_len) == 0)
+			return true;
+		if (!comma)
+			break;
+		list = comma + 1;
+	}
+	return false;
+}
+
 static int compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);

@@ -52,6 +52,18 @@ bool gs_strv_has(const struct gs_strv *list, const char *s);
 /* Sorts the list byte by byte, whatever the locale. */
 void gs_strv_sort(struct gs_strv *list);
 
+/* Appends a copy of @s unless it is in the list. */
+void gs_strv_add_once(struct gs_strv *list, const char *s);
+
+/* Appends copies of what is in @from and not yet in @list. */
+void gs_strv_merge(struct gs_strv *list, const struct gs_strv *from);
+
+/* Have the two a string in common? */
+bool gs_strv_intersect(const struct gs_strv *a, const struct gs_strv *b);
+
+/* Is @s one of the parts between commas of the @len bytes at @list? An empty @s is in none. */
+bool gs_commas_have(const char *list, size_t len, const char *s);
+
 /* All of them with commas between ("" for an empty list); the caller frees. */
 char *gs_strv_join(const struct gs_strv *list);
 

@@ -5,30 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/xalloc.h"
 
 /* Deeper than any container makes; bounds recursion, and with it open files. */
 #define CGROUP_DEPTH_MAX 64
-
-/* Is @name one of the comma-separated controllers in the @len bytes at @list? */
-static bool has_controller(const char *list, size_t len, const char *name)
-{
-	size_t name_len = strlen(name);
-	const char *end = list + len;
-
-	for (;;) {
-		const char *comma = memchr(list, ',', (size_t)(end - list));
-		const char *stop = comma ? comma : end;
-
-		if ((size_t)(stop - list) == name_len && memcmp(list, name, name_len) == 0)
-			return true;
-		if (!comma)
-			return false;
-		list = comma + 1;
-	}
-}
 
 char *gs_cgroup_pick(char *text)
 {
@@ -43,7 +26,7 @@ char *gs_cgroup_pick(char *text)
 		list++;
 		if (strncmp(line, "0::", 3) == 0)
 			unified = path + 1;
-		else if (has_controller(list, (size_t)(path - list), "devices"))
+		else if (gs_commas_have(list, (size_t)(path - list), "devices"))
 			devices = path + 1;
 	}
 	/* a v1 hierarchy that stands beside cgroup v2 unused leaves everybody in its root */

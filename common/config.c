@@ -61,29 +61,13 @@ void gs_config_free(struct gs_config *config)
 	*config = (struct gs_config){ 0 };
 }
 
-static int check_absolute(const struct gs_doc *doc, struct js at, const char *key, const char *path,
-			  struct gs_err *err)
-{
-	if (path[0] == '/')
-		return 0;
-	return gs_doc_wrong(doc, at, err, "%s must be an absolute path, not \"%s\"", key, path);
-}
-
-static int get_path(const struct gs_doc *doc, struct js v, const char *key, char **ret,
-		    struct gs_err *err)
-{
-	int r = gs_doc_string(doc, v, key, ret, err);
-
-	return r < 0 || !v.n ? r : check_absolute(doc, v, key, *ret, err);
-}
-
 static int get_paths(const struct gs_doc *doc, struct js v, const char *key, struct gs_strv *ret,
 		     struct gs_err *err)
 {
 	int r = gs_doc_strings(doc, v, key, ret, err);
 
 	for (size_t i = 0; r == 0 && v.n && i < ret->n; i++)
-		r = check_absolute(doc, v, key, ret->v[i], err);
+		r = gs_doc_absolute(doc, v, key, ret->v[i], err);
 	return r;
 }
 
@@ -161,7 +145,7 @@ static int get_log(const struct gs_doc *doc, struct js log, struct gs_config *co
 	if (r == 0)
 		r = gs_doc_enum(doc, v[LEVEL], "level", levels, &level, err);
 	if (r == 0)
-		r = get_path(doc, v[FILE_], "file", &config->log_file, err);
+		r = gs_doc_path(doc, v[FILE_], "file", &config->log_file, err);
 	if (r == 0)
 		config->log_level = (enum gs_log_level)level;
 	return r;
@@ -220,11 +204,11 @@ static int get_all(const struct gs_doc *doc, struct js root, struct gs_config *c
 	if (r == 0)
 		r = gs_doc_enum(doc, v[CRI], "cri", cris, &cri, err);
 	if (r == 0)
-		r = get_path(doc, v[RUN_DIR], "run_dir", &config->run_dir, err);
+		r = gs_doc_path(doc, v[RUN_DIR], "run_dir", &config->run_dir, err);
 	if (r == 0)
-		r = get_path(doc, v[LIB_DIR], "lib_dir", &config->lib_dir, err);
+		r = gs_doc_path(doc, v[LIB_DIR], "lib_dir", &config->lib_dir, err);
 	if (r == 0)
-		r = get_path(doc, v[HOOK], "hook", &config->hook, err);
+		r = gs_doc_path(doc, v[HOOK], "hook", &config->hook, err);
 	if (r == 0)
 		r = get_paths(doc, v[VENDOR_DIRS], "vendor_dirs", &config->vendor_dirs, err);
 	if (r == 0)

@@ -116,6 +116,22 @@ int gs_doc_string(const struct gs_doc *doc, struct js v, const char *key, char *
 	return 0;
 }
 
+int gs_doc_absolute(const struct gs_doc *doc, struct js at, const char *key, const char *path,
+		    struct gs_err *err)
+{
+	if (path[0] == '/')
+		return 0;
+	return gs_doc_wrong(doc, at, err, "%s must be an absolute path, not \"%s\"", key, path);
+}
+
+int gs_doc_path(const struct gs_doc *doc, struct js v, const char *key, char **ret,
+		struct gs_err *err)
+{
+	int r = gs_doc_string(doc, v, key, ret, err);
+
+	return r < 0 || !v.n ? r : gs_doc_absolute(doc, v, key, *ret, err);
+}
+
 int gs_doc_strings(const struct gs_doc *doc, struct js v, const char *key, struct gs_strv *ret,
 		   struct gs_err *err)
 {

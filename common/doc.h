@@ -50,9 +50,14 @@ int gs_doc_string(const struct gs_doc *doc, struct js v, const char *key, char *
 		  struct gs_err *err);
 int gs_doc_strings(const struct gs_doc *doc, struct js v, const char *key, struct gs_strv *ret,
 		   struct gs_err *err);
+int gs_doc_path(const struct gs_doc *doc, struct js v, const char *key, char **ret,
+		struct gs_err *err);
 int gs_doc_uint(const struct gs_doc *doc, struct js v, const char *key, uint64_t max, uint64_t *ret,
 		struct gs_err *err);
 void gs_doc_bool(struct js v, bool *ret);
+/* Is @path, which stands at @at, absolute? gs_doc_path() asks that. -EINVAL. */
+int gs_doc_absolute(const struct gs_doc *doc, struct js at, const char *key, const char *path,
+		    struct gs_err *err);
 /* The string must be one of @names (NULL-terminated); *ret gets its index. */
 int gs_doc_enum(const struct gs_doc *doc, struct js v, const char *key, const char *const *names,
 		int *ret, struct gs_err *err);

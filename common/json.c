@@ -137,3 +137,12 @@ int gs_json_known(const json_t *obj, const char *where, const char *const *known
 	}
 	return 0;
 }
+
+json_t *gs_json_list(const struct gs_strv *list)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		(void)json_array_append_new(array, json_string(list->v[i]));
+	return array;
+}

@@ -39,6 +39,9 @@ int gs_json_strv(const json_t *obj, const char *where, const char *key, bool req
 int gs_json_enum(const json_t *obj, const char *where, const char *key, bool required,
 		 const char *const *names, int *ret, struct gs_err *err);
 
+/* A new array of the list's strings, without those that are not UTF-8. The caller decrefs. */
+json_t *gs_json_list(const struct gs_strv *list);
+
 /* Every key of @obj must be in @known (NULL-terminated), else -EINVAL naming the key. */
 int gs_json_known(const json_t *obj, const char *where, const char *const *known,
 		  struct gs_err *err);

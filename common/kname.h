@@ -3,6 +3,9 @@
 #ifndef GPUSHARE_COMMON_KNAME_H
 #define GPUSHARE_COMMON_KNAME_H
 
+#include "common/kmsg.h"
+#include "common/registry.h"
+
 /*
  * The name of a number of include/uapi/gpushare.h, lower case with dashes; "?" for one that a newer
  * module may know.
@@ -20,6 +23,14 @@ const char *gs_kname_feature_lack(unsigned int bit);
 
 /* How many features have names: the bits 0 to one less. */
 unsigned int gs_kname_features(void);
+
+/*
+ * How the agent names things for the module. A container's watch has its id; a holding has its
+ * holder's pod and container, which live longer than a container that is restarted, or its id. What
+ * is too long for a name is cut, with a hash of all of it.
+ */
+void gs_kname_watch(const struct gs_record *rec, gs_kname ret);
+void gs_kname_holding(const struct gs_record *rec, gs_kname ret);
 
 /* The state of that name; -1 where none has it. */
 int gs_kname_find_state(const char *name);

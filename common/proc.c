@@ -42,6 +42,29 @@ static const char *field(const char *s, unsigned int n)
 	return s;
 }
 
+/* Field 3. Field 2 is the program's name in brackets and may itself hold ") ". */
+static const char *state_field(const char *text)
+{
+	const char *s = strrchr(text, ')');
+
+	return s && s[1] == ' ' ? s + 2 : NULL;
+}
+
+int gs_proc_parent(pid_t pid, pid_t *ret, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	const char *parent;
+	int r = read_pid(pid, "stat", &text, err);
+
+	if (r < 0)
+		return r;
+	parent = field(state_field(text), 4);
+	if (!parent)
+		return gs_err_set(err, EPROTO, "/proc/%d/stat: no parent", (int)pid);
+	*ret = (pid_t)strtol(parent, NULL, 10);
+	return 0;
+}
+
 int gs_proc_start(pid_t pid, uint64_t *ret_ticks, struct gs_err *err)
 {
 	cleanup_free char *text = NULL;
@@ -52,9 +75,7 @@ int gs_proc_start(pid_t pid, uint64_t *ret_ticks, struct gs_err *err)
 
 	if (r < 0)
 		return r;
-	/* Field 2 is the program's name in brackets and may itself hold ") ". */
-	state = strrchr(text, ')');
-	state = state && state[1] == ' ' ? state + 2 : NULL;
+	state = state_field(text);
 	threads = field(state, 20);
 	start = field(threads, 5); /* 2 fields on: 22 */
 	if (!start)

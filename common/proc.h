@@ -14,6 +14,9 @@
  */
 int gs_proc_start(pid_t pid, uint64_t *ret_ticks, struct gs_err *err);
 
+/* The process's parent: field 4 there; 0 for one whose parent is in another PID namespace. */
+int gs_proc_parent(pid_t pid, pid_t *ret, struct gs_err *err);
+
 /* The same clock now (CLOCK_BOOTTIME in ticks of sysconf(_SC_CLK_TCK)). */
 uint64_t gs_ticks_now(void);
 

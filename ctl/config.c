@@ -8,6 +8,7 @@
 
 #include "common/catalogue.h"
 #include "common/cleanup.h"
+#include "common/json.h"
 #include "common/xalloc.h"
 #include "ctl/ctl.h"
 #include "ctl/table.h"
@@ -36,12 +37,12 @@ static json_t *config_json(const struct gs_config *config)
 	json_t *json;
 
 	json = json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:b,s:b,s:o,s:i,s:{s:s,s:s?}}", "next",
-			 ctl_json_list(&config->next), "cri", cri[config->cri], "run_dir",
+			 gs_json_list(&config->next), "cri", cri[config->cri], "run_dir",
 			 config->run_dir, "lib_dir", config->lib_dir, "hook", config->hook,
-			 "vendor_dirs", ctl_json_list(&config->vendor_dirs), "cross_pod",
+			 "vendor_dirs", gs_json_list(&config->vendor_dirs), "cross_pod",
 			 cross_pod[config->cross_pod], "fence_privileged", config->fence_privileged,
 			 "refuse_unconfirmed", config->refuse_unconfirmed, "state_dirs",
-			 ctl_json_list(&config->state_dirs), "create_wait_ms",
+			 gs_json_list(&config->state_dirs), "create_wait_ms",
 			 (int)config->create_wait_ms, "log", "level", level[config->log_level],
 			 "file", config->log_file);
 	add_sections(json, config->path);
@@ -83,7 +84,7 @@ static void add_vendor(const char *file, const struct gs_vendor *v, const struct
 				    json_pack("{s:s,s:s,s:i,s:i,s:i,s:o}", "name", v->name, "file",
 					      file, "nodes", (int)v->n_nodes, "env", (int)v->n_envs,
 					      "mounts", (int)v->n_mounts, "resources",
-					      ctl_json_list(&v->resources)));
+					      gs_json_list(&v->resources)));
 }
 
 /* Checks every file of the catalogue; CTL_FAILED, after telling, where one is wrong. */

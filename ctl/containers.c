@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/grant.h"
 #include "common/js.h"
+#include "common/json.h"
 #include "common/registry.h"
 #include "common/xalloc.h"
 #include "ctl/ctl.h"
@@ -168,9 +169,9 @@ static json_t *row_json(const struct row *row)
 			 "id", record->id, "namespace", name->ns, "pod", name->pod, "container",
 			 name->container, "role", gs_role_name(record->role), "pid",
 			 row->pid ? json_integer(row->pid) : json_null(), "devices",
-			 ctl_json_list(&row->devices), "selectors", ctl_json_list(&row->selectors),
-			 "sources", ctl_json_list(&row->sources), "source_ids",
-			 ctl_json_list(&record->sources), "next", record->next, "grant",
+			 gs_json_list(&row->devices), "selectors", gs_json_list(&row->selectors),
+			 "sources", gs_json_list(&row->sources), "source_ids",
+			 gs_json_list(&record->sources), "next", record->next, "grant",
 			 record->grant ? gs_grant_short(record->grant, grant) : NULL, "sandbox_id",
 			 record->sandbox_id, "pod_uid", record->pod_uid, "bundle", record->bundle);
 }

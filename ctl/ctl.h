@@ -59,9 +59,6 @@ int ctl_read_format(const struct ctl_verb *verb, const char *value, bool wide,
 /* Loads the configuration into an uninitialised @config; CTL_FAILED, after telling, if broken. */
 int ctl_load_config(struct gs_config *config);
 
-/* The list as a JSON array. */
-json_t *ctl_json_list(const struct gs_strv *list);
-
 /* Prints the value, indented, with a newline. Takes the reference. */
 void ctl_print_json(json_t *json);
 

@@ -85,8 +85,7 @@ static int read_option(int opt, struct call *call)
 	case 'c':
 		if (!*optarg)
 			return ctl_misused(&ctl_grant, "--card: it is empty");
-		if (!gs_strv_has(&call->grant.cards, optarg))
-			gs_strv_add(&call->grant.cards, optarg);
+		gs_strv_add_once(&call->grant.cards, optarg);
 		return CTL_OK;
 	case 'l':
 		call->list = true;

@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/grant.h"
+#include "common/json.h"
 #include "common/xalloc.h"
 #include "ctl/grant.h"
 #include "ctl/table.h"
@@ -61,7 +62,7 @@ json_t *ctl_grant_json(const struct gs_grant *grant, const char *key, const char
 	read_names(grant, &sources, &to);
 	return json_pack("{s:s,s:s,s:o,s:s?,s:o,s:s?}", key, name, "kind",
 			 grant->kind == GS_GRANT_SPOT ? "spot" : "share", "sources",
-			 ctl_json_list(&sources), "to", to, "cards", ctl_json_list(&grant->cards),
+			 gs_json_list(&sources), "to", to, "cards", gs_json_list(&grant->cards),
 			 "resource", grant->resource);
 }
 

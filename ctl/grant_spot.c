@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "common/json.h"
 #include "ctl/ask.h"
 #include "ctl/grant.h"
 #include "gpushare/agent.h"
@@ -22,7 +23,7 @@ static json_t *to_json(const json_t *answer, const char *name, const char *to)
 int ctl_grant_spot(const struct gs_config *config, const struct gs_grant *wanted,
 		   enum ctl_format format)
 {
-	json_t *request = json_pack("{s:o}", "cards", ctl_json_list(&wanted->cards));
+	json_t *request = json_pack("{s:o}", "cards", gs_json_list(&wanted->cards));
 	cleanup_json json_t *answer = NULL;
 	cleanup_free char *to = NULL;
 	struct gs_err err = { 0 };

@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "common/json.h"
 #include "common/kname.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
@@ -292,7 +293,7 @@ static json_t *watch_json(const struct gs_kwatch *watch)
 			 watch->pid ? number(watch->pid) : json_null(), "pidns",
 			 watch->pidns ? number(watch->pidns) : json_null(), "cgroup_id",
 			 watch->cgroup_id ? number(watch->cgroup_id) : json_null(), "cgroup_v1",
-			 watch->cgroup_v1, "holdings", ctl_json_list(&watch->holdings),
+			 watch->cgroup_v1, "holdings", gs_json_list(&watch->holdings),
 			 "kill_on_return", watch->kill_on_return, "revoked", watch->revoked,
 			 "killed", watch->killed, "files", number(watch->files), "touches", counts);
 }

@@ -5,10 +5,10 @@
 
 #include "common/cleanup.h"
 #include "common/identity.h"
+#include "common/kname.h"
 #include "common/registry.h"
 #include "common/xalloc.h"
 #include "ctl/names.h"
-#include "uapi/gpushare.h"
 
 void ctl_names_free(struct ctl_names *names)
 {
@@ -27,25 +27,18 @@ static void learn(struct ctl_names *names, char *key, const char *label)
 	gs_strv_add(&names->labels, label);
 }
 
-/*
- * The agent names a watch by the container's id, cut if it is too long, and a holding by the pod's
- * UID and the name of a container, which outlive a restart, or by its id.
- */
 static void learn_record(struct ctl_names *names, const struct gs_record *rec)
 {
 	cleanup_free char *label = NULL;
+	gs_kname name;
 
 	if (!gs_identity_is_set(&rec->identity))
 		return;
 	label = gs_identity_text(&rec->identity);
-	if (strlen(rec->id) <= GS_NAME_MAX)
-		learn(names, gs_strdup(rec->id), label);
-	else
-		learn(names,
-		      gs_asprintf("%.64s-%016llx", rec->id, (unsigned long long)gs_hash(rec->id)),
-		      label);
-	if (rec->pod_uid)
-		learn(names, gs_asprintf("%s/%s", rec->pod_uid, rec->identity.container), label);
+	gs_kname_watch(rec, name);
+	learn(names, gs_strdup(name), label);
+	gs_kname_holding(rec, name);
+	learn(names, gs_strdup(name), label);
 }
 
 static void read_registry(struct ctl_names *names)

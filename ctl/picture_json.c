@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The agent's picture as the JSON that gpusharectl promises: every key there, null: not known. */
+#include "common/json.h"
 #include "ctl/ctl.h"
 #include "ctl/picture.h"
 
@@ -12,7 +13,7 @@ json_t *picture_json_container(const struct pic_container *c)
 {
 	return json_pack("{s:s,s:s?,s:s?,s:b,s:b,s:o}", "id", c->id, "name", c->name, "role",
 			 c->role, "running", c->running, "ending", c->ending, "cards",
-			 ctl_json_list(&c->cards));
+			 gs_json_list(&c->cards));
 }
 
 json_t *picture_json_card(const struct picture *pic, const struct pic_card *card)
@@ -36,6 +37,6 @@ json_t *picture_json_holding(const struct pic_holding *holding)
 		(void)json_array_append_new(members, picture_json_container(&holding->members[i]));
 	return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:b,s:s?}", "holding", holding->name, "state",
 			 holding->state, "since_ms", number(holding->since_ms), "touches",
-			 number(holding->touches), "cards", ctl_json_list(&holding->cards),
+			 number(holding->touches), "cards", gs_json_list(&holding->cards),
 			 "members", members, "lend", holding->lend, "why_not", holding->why_not);
 }

@@ -131,15 +131,6 @@ int ctl_load_config(struct gs_config *config)
 	return ctl_failed(&err);
 }
 
-json_t *ctl_json_list(const struct gs_strv *list)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < list->n; i++)
-		(void)json_array_append_new(array, json_string(list->v[i]));
-	return array;
-}
-
 void ctl_print_json(json_t *json)
 {
 	(void)json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);

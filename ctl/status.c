@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "common/json.h"
 #include "common/klink.h"
 #include "common/xalloc.h"
 #include "ctl/ctl.h"
@@ -184,7 +185,7 @@ static json_t *to_json(const struct picture *pic, const struct gs_strv *problems
 			 "kernel", "loaded",
 			 pic->loaded < 0 ? json_null() : json_boolean(pic->loaded), "version",
 			 pic->version, "states", counts, "cards", cards, "holdings", holdings,
-			 "borrowers", borrowers, "problems", ctl_json_list(problems));
+			 "borrowers", borrowers, "problems", gs_json_list(problems));
 }
 
 static int show(const struct gs_config *config, enum ctl_format format)

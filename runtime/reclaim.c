@@ -34,21 +34,9 @@ static bool has_node(const struct slice *own, json_int_t major, json_int_t minor
 	return false;
 }
 
-/* Is @value among the comma-separated parts of @list? */
 static bool names(const char *list, const char *value, bool all_is_each)
 {
-	size_t len = strlen(value);
-
-	if (strcmp(list, "all") == 0)
-		return all_is_each;
-	while (*list) {
-		size_t n = strcspn(list, ",");
-
-		if (n == len && memcmp(list, value, n) == 0)
-			return true;
-		list += n + (list[n] == ',');
-	}
-	return false;
+	return strcmp(list, "all") == 0 ? all_is_each : gs_commas_have(list, strlen(list), value);
 }
 
 /*

@@ -134,9 +134,39 @@ static void sorted_and_joined(void **state)
 	free(text);
 }
 
+static void lists_as_sets(void **state)
+{
+	cleanup_strv struct gs_strv a = { 0 }, b = { 0 };
+
+	(void)state;
+	assert_false(gs_strv_intersect(&a, &b));
+	gs_strv_add_once(&a, "x");
+	gs_strv_add_once(&a, "x");
+	gs_strv_add_once(&a, "y");
+	assert_int_equal(a.n, 2);
+	gs_strv_add(&b, "z");
+	assert_false(gs_strv_intersect(&a, &b));
+	gs_strv_merge(&b, &a);
+	gs_strv_merge(&b, &a);
+	assert_int_equal(b.n, 3);
+	assert_true(gs_strv_intersect(&a, &b));
+}
+
+static void parts_between_commas(void **state)
+{
+	(void)state;
+	assert_true(gs_commas_have("a,bc", 4, "bc"));
+	assert_true(gs_commas_have("a", 1, "a"));
+	assert_false(gs_commas_have("a,bc", 3, "bc"));
+	assert_false(gs_commas_have("a,bc", 4, "b"));
+	assert_false(gs_commas_have("", 0, "a"));
+	assert_false(gs_commas_have("a,,b", 4, ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lists_as_sets),	 cmocka_unit_test(parts_between_commas),
 		cmocka_unit_test(grows_and_ends_in_nul), cmocka_unit_test(keeps_nul_bytes),
 		cmocka_unit_test(long_formats),		 cmocka_unit_test(steal_leaves_it_empty),
 		cmocka_unit_test(json_strings),		 cmocka_unit_test(lists),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "agent/plan.h"
+#include "common/kname.h"
 #include "common/xalloc.h"
 
 #define HOST_NS 1
@@ -313,19 +314,18 @@ static void without_its_holder_nothing_is_lent(void **state)
 
 static void long_names_stay_apart(void **state)
 {
-	struct scene *s = *state;
 	char a[200], b[200];
+	const struct gs_record of_a = { .id = a }, of_b = { .id = b };
 	gs_kname x, y;
 
 	memset(a, 'a', sizeof(a) - 1);
 	a[sizeof(a) - 1] = '\0';
 	memcpy(b, a, sizeof(b));
 	b[sizeof(b) - 2] = 'b';
-	plan_watch_name(a, x);
-	plan_watch_name(b, y);
+	gs_kname_watch(&of_a, x);
+	gs_kname_watch(&of_b, y);
 	assert_string_not_equal(x, y);
 	assert_true(strlen(x) <= GS_NAME_MAX);
-	(void)s;
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 /* Processes, cgroups, namespaces and pid files, read from the /proc of this machine. */
 #include <errno.h>
 #include <pthread.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -423,9 +424,20 @@ static void pid_files_that_are_none(void **state)
 	assert_int_equal(gs_pid_file_read(path, &pid, NULL), -EFBIG);
 }
 
+static void tells_the_parent(void **state)
+{
+	pid_t parent = 0;
+
+	(void)state;
+	assert_int_equal(gs_proc_parent(getpid(), &parent, NULL), 0);
+	assert_int_equal(parent, getppid());
+	assert_int_equal(gs_proc_parent(INT_MAX, &parent, NULL), -ESRCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_the_parent),
 		cmocka_unit_test(start_time_of_a_process),
 		cmocka_unit_test(name_with_brackets_and_spaces),
 		cmocka_unit_test(zombie_is_gone),
