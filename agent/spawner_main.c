@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,20 @@ static void forget_oom_score(void)
 	(void)close(fd);
 }
 
+/*
+ * Every signal as at boot; exec keeps what is ignored (execve(2)). By the system call itself: the C
+ * library refuses the two that it has for its threads (32 and 33), and whoever has started us may
+ * have left them ignored all the same. All zero is SIG_DFL without flags in the kernel's form.
+ */
+static void default_signals(void)
+{
+	static const unsigned char action[64];
+	const size_t set_size = 8; /* of the kernel's sigset_t: 64 signals */
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)syscall(SYS_rt_sigaction, sig, action, NULL, set_size);
+}
+
 __attribute__((noreturn)) static void exec_child(pid_t parent, char **argv, const int stdio[2])
 {
 	sigset_t none;
@@ -70,8 +85,7 @@ __attribute__((noreturn)) static void exec_child(pid_t parent, char **argv, cons
 	close_from(3);
 	(void)setsid();
 	forget_oom_score();
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
+	default_signals();
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -181,8 +195,7 @@ void spawner_main(int fd)
 
 	(void)prctl(PR_SET_NAME, "gpushare-spawn");
 	/* The agent's alone is the signal to end; we end when its socket does. */
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
+	default_signals();
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +40,20 @@ static void set_oom_score(const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
+/*
+ * What some supervisors leave ignored in all that they start; the C library lets nobody change the
+ * two that it has for its threads (32 and 33), so by the system call.
+ */
+static void set_ignored(bool ignored)
+{
+	static const int sigs[] = { SIGHUP, SIGQUIT, SIGUSR2, SIGPIPE, 32, 33, 64 };
+	uintptr_t action[8] = { (uintptr_t)(ignored ? SIG_IGN : SIG_DFL) };
+	const size_t set_size = 8;
+
+	for (size_t i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
+		assert_int_equal(syscall(SYS_rt_sigaction, sigs[i], action, NULL, set_size), 0);
+}
+
 static int setup(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
@@ -47,6 +62,7 @@ static int setup(void **state)
 	assert_non_null(s);
 	(void)setenv("NOTIFY_SOCKET", "/nowhere", 1);
 	set_oom_score("100"); /* only root may be spared, anybody may be more in danger */
+	set_ignored(true);
 	assert_int_equal(uv_loop_init(&s->loop), 0);
 	if (spawner_start(&s->spawner, &err) < 0 || spawner_attach(s->spawner, &s->loop, &err) < 0)
 		fail_msg("%s", err.msg);
@@ -58,6 +74,7 @@ static int teardown(void **state)
 {
 	struct scene *s = *state;
 
+	set_ignored(false);
 	spawner_free(s->spawner);
 	assert_int_equal(uv_run(&s->loop, UV_RUN_DEFAULT), 0);
 	assert_int_equal(uv_loop_close(&s->loop), 0);
