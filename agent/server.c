@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/server.h"
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/json.h"
@@ -26,6 +27,8 @@ struct client {
 	int fd;
 	bool closing;
 	struct waiting *waiting;
+	struct gs_buf out; /* an answer that is on its way; */
+	size_t sent; /* so much of it is */
 	struct client *next;
 };
 
@@ -73,6 +76,7 @@ static void on_client_closed(uv_handle_t *handle)
 	if (client->waiting)
 		json_decref(client->waiting->request);
 	free(client->waiting);
+	gs_buf_free(&client->out);
 	free(client);
 	free_stopped(server);
 }
@@ -83,6 +87,36 @@ static void hang_up(struct client *client)
 		return;
 	client->closing = true;
 	uv_close((uv_handle_t *)&client->poll, on_client_closed);
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+/*
+ * Sends what there is room for. A client that does not read is waited for by nobody, nor asked what
+ * else it wants.
+ */
+static void send_more(struct client *client)
+{
+	struct gs_buf *out = &client->out;
+
+	while (client->sent < out->len && !client->closing) {
+		size_t n = out->len - client->sent;
+
+		if (n > GS_AGENT_PACKET_MAX)
+			n = GS_AGENT_PACKET_MAX;
+		if (send(client->fd, out->data + client->sent, n, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+			client->sent += n;
+		else if (errno == EAGAIN)
+			break;
+		else if (errno != EINTR)
+			hang_up(client);
+	}
+	if (client->closing)
+		return;
+	if (client->sent == out->len)
+		gs_buf_free(out);
+	(void)uv_poll_start(&client->poll, (out->len ? UV_WRITABLE : UV_READABLE) | UV_DISCONNECT,
+			    on_ready);
 }
 
 void server_answer(struct waiting *waiting, json_t *more, const struct gs_err *err)
@@ -97,10 +131,17 @@ void server_answer(struct waiting *waiting, json_t *more, const struct gs_err *e
 	if (mine)
 		(void)json_object_update(answer, mine);
 	text = json_dumps(answer, JSON_COMPACT);
-	/* a client that does not read, or is gone, has no answer: nothing waits for it */
-	if (!text || send(client->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		hang_up(client);
 	waiting->answered = true;
+	if (!text) {
+		hang_up(client);
+		return;
+	}
+	gs_buf_adds(&client->out, text);
+	/* a full packet says that there is another */
+	if (client->out.len % GS_AGENT_PACKET_MAX == 0)
+		gs_buf_addc(&client->out, '\n');
+	client->sent = 0;
+	send_more(client);
 }
 
 static void serve(struct client *client)
@@ -138,13 +179,19 @@ static void on_packet(struct client *client, const char *text, size_t len)
 	serve(client);
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void on_ready(uv_poll_t *poll, int status, int events)
 {
 	static char packet[GS_AGENT_PACKET_MAX];
 	struct client *client = poll->data;
 	ssize_t n;
 
-	(void)events;
+	if (client->out.len) {
+		if (status < 0 || (events & UV_DISCONNECT))
+			hang_up(client);
+		else
+			send_more(client);
+		return;
+	}
 	n = status < 0 ? 0 : recv(client->fd, packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -179,7 +226,7 @@ static void on_connect(uv_poll_t *poll, int status, int events)
 	server->n_clients++;
 	client->poll.data = client;
 	(void)uv_poll_init(server->agent->loop, &client->poll, fd);
-	(void)uv_poll_start(&client->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+	(void)uv_poll_start(&client->poll, UV_READABLE | UV_DISCONNECT, on_ready);
 }
 
 void server_changed(struct agent *agent)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Asking the agent: one packet there, one back, never longer than the deadline. */
+/* Asking the agent: a packet there, an answer back, never longer than the deadline. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/agentlink.h"
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/proc.h"
@@ -146,11 +147,10 @@ static int send_request(int fd, const char *text, size_t len, uint64_t deadline_
 	}
 }
 
-/* Gives the bytes of the answer, in room for GS_AGENT_PACKET_MAX; the caller frees. */
-static int receive(int fd, char **ret, size_t *ret_len, uint64_t deadline_ms, struct gs_err *err)
+/* Gives the bytes of one packet in @buf, which has room for GS_AGENT_PACKET_MAX. */
+static int receive_packet(int fd, char *buf, size_t *ret_len, uint64_t deadline_ms,
+			  struct gs_err *err)
 {
-	cleanup_free char *buf = gs_malloc(GS_AGENT_PACKET_MAX);
-
 	for (;;) {
 		int r = wait_for(fd, POLLIN, deadline_ms, err);
 		ssize_t n;
@@ -166,12 +166,30 @@ static int receive(int fd, char **ret, size_t *ret_len, uint64_t deadline_ms, st
 		if (n < 0)
 			return gs_err_errno(err, errno, "receive from the agent");
 		if (n > GS_AGENT_PACKET_MAX)
-			return gs_err_set(err, EPROTO, "the agent's answer is larger than %d bytes",
+			return gs_err_set(err, EPROTO, "the agent's packet is larger than %d bytes",
 					  GS_AGENT_PACKET_MAX);
-		*ret = gs_steal(buf);
 		*ret_len = (size_t)n;
 		return 0;
 	}
+}
+
+/* Gives the bytes of the answer: of packets up to the first that is not full. */
+static int receive(int fd, struct gs_buf *answer, uint64_t deadline_ms, struct gs_err *err)
+{
+	cleanup_free char *packet = gs_malloc(GS_AGENT_PACKET_MAX);
+	size_t n;
+
+	do {
+		int r = receive_packet(fd, packet, &n, deadline_ms, err);
+
+		if (r < 0)
+			return r;
+		if (answer->len + n > GS_AGENT_ANSWER_MAX)
+			return gs_err_set(err, EPROTO, "the agent's answer is larger than %d bytes",
+					  GS_AGENT_ANSWER_MAX);
+		gs_buf_add(answer, packet, n);
+	} while (n == GS_AGENT_PACKET_MAX);
+	return 0;
 }
 
 static int judge(json_t *answer, struct gs_err *err)
@@ -193,11 +211,11 @@ static int judge(json_t *answer, struct gs_err *err)
 int gs_agent_ask(const char *run_dir, json_t *request, uint64_t deadline_ms, json_t **ret,
 		 struct gs_err *err)
 {
-	cleanup_free char *text = json_dumps(request, JSON_COMPACT), *got = NULL;
+	cleanup_free char *text = json_dumps(request, JSON_COMPACT);
 	cleanup_json json_t *answer = NULL;
+	cleanup_buf struct gs_buf got = { 0 };
 	cleanup_close int fd = -1;
 	struct gs_err why;
-	size_t len = 0;
 	int r;
 
 	if (!text || strlen(text) > GS_AGENT_PACKET_MAX)
@@ -207,10 +225,10 @@ int gs_agent_ask(const char *run_dir, json_t *request, uint64_t deadline_ms, jso
 		return fd;
 	r = send_request(fd, text, strlen(text), deadline_ms, err);
 	if (r == 0)
-		r = receive(fd, &got, &len, deadline_ms, err);
+		r = receive(fd, &got, deadline_ms, err);
 	if (r < 0)
 		return r;
-	r = gs_json_parse("the agent's answer", got, len, &answer, &why);
+	r = gs_json_parse("the agent's answer", got.data, got.len, &answer, &why);
 	if (r < 0)
 		return gs_err_set(err, EPROTO, "%s", why.msg);
 	r = judge(answer, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's socket: SOCK_SEQPACKET, root only, one JSON object a packet each way.
+ * The agent's socket: SOCK_SEQPACKET, root only, one JSON object a packet each way. Only an answer
+ * may be longer than a packet: one of just GS_AGENT_PACKET_MAX bytes is followed by another.
  *
  *   request   {"v":1,"op":"reclaim","container":ID,"cards":[CARD,...]}
  *             {"v":1,"op":"borrow","container":ID,"grant":NAME,"sources":[ID,...]}
@@ -38,6 +39,8 @@
 #define GS_AGENT_VERSION 1
 #define GS_AGENT_SOCKET "agent.sock" /* in run_dir */
 #define GS_AGENT_PACKET_MAX 65536
+/* A whole answer: the status of 2,000 containers with eight cards each, and long names. */
+#define GS_AGENT_ANSWER_MAX (4 * 1024 * 1024)
 
 #define GS_OP_RECLAIM "reclaim"
 #define GS_OP_BORROW "borrow"

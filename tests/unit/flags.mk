@@ -16,3 +16,6 @@ LDFLAGS_test_kevent = $(FAKEKERNEL)
 
 # A client that takes half a minute.
 LDFLAGS_test_http = -Wl,--wrap=uv_now
+
+# The socket alone, without what can be asked for.
+LDFLAGS_test_server = -Wl,--wrap=ops_serve,--wrap=ops_ready

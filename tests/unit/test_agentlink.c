@@ -286,7 +286,7 @@ static void answers_that_are_none(void **state)
 	}
 }
 
-/* An answer of just @size bytes: {"v":1,"ok":true,"pad":"xxx"}. */
+/* A packet of just @size bytes: {"v":1,"ok":true,"pad":"xxx"}. */
 static void serve_size(int conn, size_t size)
 {
 	static const char head[] = "{\"v\":1,\"ok\":true,\"pad\":\"";
@@ -302,14 +302,38 @@ static void serve_size(int conn, size_t size)
 	free(text);
 }
 
-static void serve_largest(int conn)
+static void serve_too_large(int conn)
+{
+	serve_size(conn, GS_AGENT_PACKET_MAX + 1);
+}
+
+/* A full packet, and then the rest, which is a space. */
+static void serve_full(int conn)
+{
+	serve_size(conn, GS_AGENT_PACKET_MAX);
+	(void)send(conn, " ", 1, MSG_NOSIGNAL);
+}
+
+static void serve_full_alone(int conn)
 {
 	serve_size(conn, GS_AGENT_PACKET_MAX);
 }
 
-static void serve_too_large(int conn)
+static void serve_without_end(int conn)
 {
-	serve_size(conn, GS_AGENT_PACKET_MAX + 1);
+	static char text[GS_AGENT_PACKET_MAX];
+	ssize_t n = recv(conn, text, sizeof(text), 0);
+
+	(void)memset(text, ' ', sizeof(text));
+	while (n > 0)
+		n = send(conn, text, sizeof(text), MSG_NOSIGNAL);
+}
+
+static void restart_agent(const char *dir, behaviour serve)
+{
+	stop_agent();
+	(void)unlink(tmpdir_path(dir, GS_AGENT_SOCKET));
+	start_agent(dir, serve);
 }
 
 static void packets_have_a_bound(void **state)
@@ -318,12 +342,8 @@ static void packets_have_a_bound(void **state)
 	struct gs_err err;
 	char *big = malloc(GS_AGENT_PACKET_MAX + 1);
 
-	start_agent(*state, serve_largest);
-	assert_int_equal(ask(*state, 3000, NULL, &err), 0);
-	stop_agent();
-	assert_int_equal(unlink(tmpdir_path(*state, GS_AGENT_SOCKET)), 0);
-	start_agent(*state, serve_too_large);
-	expect(*state, -EPROTO, "larger");
+	restart_agent(*state, serve_too_large);
+	expect(*state, -EPROTO, "packet is larger");
 	/* Nor do we send what the other end could not take. */
 	assert_non_null(big);
 	(void)memset(big, 'y', GS_AGENT_PACKET_MAX);
@@ -332,6 +352,20 @@ static void packets_have_a_bound(void **state)
 	free(big);
 	assert_int_equal(gs_agent_ask(*state, request, gs_boottime_ms() + 1000, NULL, &err),
 			 -EINVAL);
+}
+
+static void long_answers_come_in_packets(void **state)
+{
+	cleanup_json json_t *got = NULL;
+	struct gs_err err;
+
+	restart_agent(*state, serve_full);
+	assert_int_equal(ask(*state, 3000, &got, &err), 0);
+	assert_true(json_string_length(json_object_get(got, "pad")) > GS_AGENT_PACKET_MAX - 100);
+	restart_agent(*state, serve_full_alone);
+	expect(*state, -EPROTO, "hung up");
+	restart_agent(*state, serve_without_end);
+	expect(*state, -EPROTO, "answer is larger");
 }
 
 static void nobody_there(void **state)
@@ -491,6 +525,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_answer_at_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(answers_that_are_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(packets_have_a_bound, setup, teardown),
+		cmocka_unit_test_setup_teardown(long_answers_come_in_packets, setup, teardown),
 		cmocka_unit_test_setup_teardown(nobody_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_roots_socket, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_a_peer_that_is_root, setup, teardown),

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The agent's socket, served by a child, with answers of every length. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/server.h"
+#include "common/agentlink.h"
+#include "common/cleanup.h"
+#include "common/proc.h"
+#include "common/xalloc.h"
+#include "gpushare/agent.h"
+#include "tests/unit/tmpdir.h"
+
+#define LONG_MS 20000
+#define SHORT_MS 300
+/* Of {"v":1,"ok":true,"pad":""}. */
+#define FRAME 26
+
+static pid_t child;
+
+/* ---- What the child answers: "pad" with as many letters as the request asks for. */
+
+bool __wrap_ops_ready(const struct agent *agent, const json_t *request);
+bool __wrap_ops_ready(const struct agent *agent, const json_t *request)
+{
+	return true;
+}
+
+void __wrap_ops_serve(struct agent *agent, struct waiting *waiting, const json_t *request,
+		      bool first);
+void __wrap_ops_serve(struct agent *agent, struct waiting *waiting, const json_t *request,
+		      bool first)
+{
+	size_t n = (size_t)json_integer_value(json_object_get(request, "letters"));
+	cleanup_free char *pad = gs_calloc(n + 1, 1);
+
+	(void)memset(pad, 'x', n);
+	server_answer(waiting, json_pack("{s:s}", "pad", pad), NULL);
+}
+
+static void serve(char *dir)
+{
+	struct agent agent = { .loop = uv_default_loop(), .config.run_dir = dir };
+	struct gs_err err;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (server_start(&agent, &err) < 0)
+		_exit(1);
+	(void)uv_run(agent.loop, UV_RUN_DEFAULT);
+	_exit(2);
+}
+
+/* ---- Those who ask. */
+
+static int ask(const char *dir, size_t letters, unsigned int ms, json_t **ret, struct gs_err *err)
+{
+	cleanup_json json_t *request = json_pack("{s:i, s:s, s:I}", "v", GS_AGENT_VERSION, "op",
+						 "status", "letters", (json_int_t)letters);
+
+	*err = (struct gs_err){ 0 };
+	return gs_agent_ask(dir, request, gs_boottime_ms() + ms, ret, err);
+}
+
+static void expect(const char *dir, size_t letters)
+{
+	cleanup_json json_t *got = NULL;
+	struct gs_err err;
+	int r = ask(dir, letters, LONG_MS, &got, &err);
+
+	if (r < 0)
+		fail_msg("%zu letters: %d, \"%s\"", letters, r, err.msg);
+	assert_int_equal(json_string_length(json_object_get(got, "pad")), letters);
+}
+
+static int setup(void **state)
+{
+	struct gs_err err;
+
+	*state = tmpdir_make();
+	child = fork();
+	if (child == 0)
+		serve(*state);
+	for (int i = 0; i < 1000 && ask(*state, 0, LONG_MS, NULL, &err) < 0; i++)
+		(void)usleep(10000);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+	tmpdir_remove(*state);
+	return 0;
+}
+
+/* A client that sends a request and does not read; its socket. */
+static int ask_only(const char *dir, size_t letters)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	char text[100];
+
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, GS_AGENT_SOCKET);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	(void)snprintf(text, sizeof(text), "{\"v\":1,\"op\":\"status\",\"letters\":%zu}", letters);
+	assert_int_equal(send(fd, text, strlen(text), 0), strlen(text));
+	return fd;
+}
+
+static void answers_of_every_length(void **state)
+{
+	const size_t full = GS_AGENT_PACKET_MAX - FRAME;
+
+	expect(*state, 0);
+	expect(*state, 1000);
+	for (size_t letters = full - 2; letters <= full + 2; letters++)
+		expect(*state, letters);
+	for (size_t letters = full - 2; letters <= full + 2; letters++)
+		expect(*state, letters + GS_AGENT_PACKET_MAX * 9);
+	/* more than a socket holds at once, several times */
+	expect(*state, GS_AGENT_ANSWER_MAX - FRAME - 1);
+	/* an answer that just fills the last packet has a byte more */
+	expect(*state, GS_AGENT_ANSWER_MAX - FRAME - GS_AGENT_PACKET_MAX);
+}
+
+static void answers_have_a_bound(void **state)
+{
+	struct gs_err err;
+
+	assert_int_equal(ask(*state, GS_AGENT_ANSWER_MAX, LONG_MS, NULL, &err), -EPROTO);
+	assert_non_null(strstr(err.msg, "larger"));
+	expect(*state, 10);
+}
+
+/* Clients that do not read keep nobody waiting, whether they stay or go. */
+static void nobody_waits_for_who_does_not_read(void **state)
+{
+	int fds[20];
+
+	for (int i = 0; i < 20; i++)
+		fds[i] = ask_only(*state, GS_AGENT_ANSWER_MAX / 2);
+	expect(*state, GS_AGENT_PACKET_MAX * 5);
+	for (int i = 0; i < 20; i += 2)
+		assert_int_equal(close(fds[i]), 0);
+	expect(*state, GS_AGENT_PACKET_MAX * 5);
+	for (int i = 1; i < 20; i += 2)
+		assert_int_equal(close(fds[i]), 0);
+	expect(*state, 10);
+	assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+}
+
+/* What such a client asks for next is served when it has read; one answer follows the other. */
+static void requests_wait_for_the_answer_before(void **state)
+{
+	char *packet = malloc(GS_AGENT_PACKET_MAX);
+	int fd = ask_only(*state, GS_AGENT_PACKET_MAX * 8);
+	const char *next = "{\"v\":1,\"op\":\"status\",\"letters\":1}";
+	size_t sum = 0;
+	ssize_t n;
+
+	assert_non_null(packet);
+	(void)usleep(SHORT_MS * 1000);
+	assert_int_equal(send(fd, next, strlen(next), 0), strlen(next));
+	do {
+		n = recv(fd, packet, GS_AGENT_PACKET_MAX, 0);
+		assert_true(n > 0);
+		sum += (size_t)n;
+	} while (n == GS_AGENT_PACKET_MAX);
+	assert_int_equal(sum, GS_AGENT_PACKET_MAX * 8 + FRAME);
+	n = recv(fd, packet, GS_AGENT_PACKET_MAX, 0);
+	assert_int_equal(n, FRAME + 1);
+	assert_int_equal(close(fd), 0);
+	free(packet);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(answers_of_every_length, setup, teardown),
+		cmocka_unit_test_setup_teardown(answers_have_a_bound, setup, teardown),
+		cmocka_unit_test_setup_teardown(nobody_waits_for_who_does_not_read, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(requests_wait_for_the_answer_before, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
+}
