@@ -183,7 +183,7 @@ void lent_read(struct agent *agent);
 int server_start(struct agent *agent, struct gs_err *err);
 void server_stop(struct agent *agent);
 
-/* A holding changed its state: whoever waits for that gets an answer. */
+/* Something changed: whoever waits for that gets an answer, soon and not from within the call. */
 void server_changed(struct agent *agent);
 
 #endif

@@ -47,8 +47,9 @@ struct server {
 	char *path;
 	struct client *clients;
 	unsigned int n_clients;
-	bool stopped; /* its own handle is closed */
-	bool serving; /* in server_changed() */
+	uv_timer_t changed; /* set off by server_changed() */
+	unsigned int open; /* its own handles that are not closed yet */
+	bool serving; /* in on_changed() */
 };
 
 /* ---- Clients. */
@@ -56,7 +57,7 @@ struct server {
 /* The server itself goes when the last of its handles has closed. */
 static void free_stopped(struct server *server)
 {
-	if (!server->stopped || server->clients)
+	if (server->open || server->clients)
 		return;
 	free(server->path);
 	free(server);
@@ -229,18 +230,28 @@ static void on_connect(uv_poll_t *poll, int status, int events)
 	(void)uv_poll_start(&client->poll, UV_READABLE | UV_DISCONNECT, on_ready);
 }
 
-void server_changed(struct agent *agent)
+static void on_changed(uv_timer_t *timer)
 {
-	struct server *server = agent->server;
+	struct server *server = timer->data;
 
-	/* what a request does may change something: the outer round sees it as well */
-	if (!server || server->serving)
-		return;
 	server->serving = true;
 	for (struct client *client = server->clients; client; client = client->next)
 		if (client->waiting && !client->closing)
 			serve(client);
 	server->serving = false;
+}
+
+/*
+ * From the loop, and not from in here: to serve a request may be to look at everything anew, and
+ * whoever calls us is often amid what that would throw away.
+ */
+void server_changed(struct agent *agent)
+{
+	struct server *server = agent->server;
+
+	/* what a request does may change something: this very round sees it as well */
+	if (server && !server->serving)
+		(void)uv_timer_start(&server->changed, on_changed, 0, 0);
 }
 
 /* ---- The socket itself. */
@@ -296,7 +307,9 @@ int server_start(struct agent *agent, struct gs_err *err)
 		free(server);
 		return r;
 	}
-	server->poll.data = server;
+	server->poll.data = server->changed.data = server;
+	server->open = 2;
+	(void)uv_timer_init(agent->loop, &server->changed);
 	(void)uv_poll_init(agent->loop, &server->poll, server->fd);
 	(void)uv_poll_start(&server->poll, UV_READABLE, on_connect);
 	agent->server = server;
@@ -307,8 +320,8 @@ static void on_server_closed(uv_handle_t *handle)
 {
 	struct server *server = handle->data;
 
-	(void)close(server->fd);
-	server->stopped = true;
+	if (--server->open == 0)
+		(void)close(server->fd);
 	free_stopped(server);
 }
 
@@ -323,4 +336,5 @@ void server_stop(struct agent *agent)
 	for (struct client *client = server->clients; client; client = client->next)
 		hang_up(client);
 	uv_close((uv_handle_t *)&server->poll, on_server_closed);
+	uv_close((uv_handle_t *)&server->changed, on_server_closed);
 }

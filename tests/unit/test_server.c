@@ -20,6 +20,7 @@
 #include "agent/server.h"
 #include "common/agentlink.h"
 #include "common/cleanup.h"
+#include "common/json.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
 #include "gpushare/agent.h"
@@ -32,12 +33,23 @@
 
 static pid_t child;
 
-/* ---- What the child answers: "pad" with as many letters as the request asks for. */
+/*
+ * ---- What the child answers: "pad" with as many letters as the request asks for. "wait" waits
+ * for a "change", which answers how many were served within server_changed().
+ */
+
+static bool changed;
+static unsigned int served;
+
+static bool is_op(const json_t *request, const char *op)
+{
+	return strcmp(json_string_value(json_object_get(request, "op")), op) == 0;
+}
 
 bool __wrap_ops_ready(const struct agent *agent, const json_t *request);
 bool __wrap_ops_ready(const struct agent *agent, const json_t *request)
 {
-	return true;
+	return changed || !is_op(request, "wait");
 }
 
 void __wrap_ops_serve(struct agent *agent, struct waiting *waiting, const json_t *request,
@@ -47,7 +59,13 @@ void __wrap_ops_serve(struct agent *agent, struct waiting *waiting, const json_t
 {
 	size_t n = (size_t)json_integer_value(json_object_get(request, "letters"));
 	cleanup_free char *pad = gs_calloc(n + 1, 1);
+	unsigned int before = ++served;
 
+	if (is_op(request, "change")) {
+		changed = true;
+		server_changed(agent);
+		n = served - before;
+	}
 	(void)memset(pad, 'x', n);
 	server_answer(waiting, json_pack("{s:s}", "pad", pad), NULL);
 }
@@ -67,13 +85,19 @@ static void serve(char *dir)
 
 /* ---- Those who ask. */
 
-static int ask(const char *dir, size_t letters, unsigned int ms, json_t **ret, struct gs_err *err)
+static int ask_op(const char *dir, const char *op, size_t letters, unsigned int ms, json_t **ret,
+		  struct gs_err *err)
 {
-	cleanup_json json_t *request = json_pack("{s:i, s:s, s:I}", "v", GS_AGENT_VERSION, "op",
-						 "status", "letters", (json_int_t)letters);
+	cleanup_json json_t *request = json_pack("{s:i, s:s, s:I}", "v", GS_AGENT_VERSION, "op", op,
+						 "letters", (json_int_t)letters);
 
 	*err = (struct gs_err){ 0 };
 	return gs_agent_ask(dir, request, gs_boottime_ms() + ms, ret, err);
+}
+
+static int ask(const char *dir, size_t letters, unsigned int ms, json_t **ret, struct gs_err *err)
+{
+	return ask_op(dir, "status", letters, ms, ret, err);
 }
 
 static void expect(const char *dir, size_t letters)
@@ -188,6 +212,31 @@ static void requests_wait_for_the_answer_before(void **state)
 	free(packet);
 }
 
+/*
+ * Who waits is served when something changes, but not amid the change: to serve may be to look at
+ * everything anew, and to free what the one who changes it is working at.
+ */
+static void changes_are_told_from_the_loop(void **state)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const char *text = "{\"v\":1,\"op\":\"wait\"}";
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	cleanup_json json_t *got = NULL;
+	struct gs_err err;
+	char packet[100];
+
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", (char *)*state,
+		       GS_AGENT_SOCKET);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(send(fd, text, strlen(text), 0), strlen(text));
+	expect(*state, 1);
+	assert_int_equal(recv(fd, packet, sizeof(packet), MSG_DONTWAIT), -1);
+	assert_int_equal(ask_op(*state, "change", 0, LONG_MS, &got, &err), 0);
+	assert_int_equal(json_string_length(json_object_get(got, "pad")), 0);
+	assert_int_equal(recv(fd, packet, sizeof(packet), 0), FRAME);
+	assert_int_equal(close(fd), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +246,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(requests_wait_for_the_answer_before, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(changes_are_told_from_the_loop, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
