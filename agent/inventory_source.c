@@ -36,6 +36,7 @@ struct vendor_source {
 	struct question now; /* what was asked */
 	bool asking;
 	uint64_t seq;
+	bool left_out; /* a card could not be listed */
 	bool failing; /* and that was told */
 	unsigned int failures; /* one after the other */
 	size_t clean; /* cards that were read without a mistake since the last one */
@@ -163,6 +164,7 @@ static void pump(struct vendor_source *source)
 
 static int take_cards(struct vendor_source *source, const json_t *answer, struct gs_err *err)
 {
+	const char *left_out = json_string_value(json_object_get(answer, "left_out"));
 	struct card *cards;
 	size_t n;
 	int r = vendor_source_parse_cards(&source->side, json_object_get(answer, "cards"), &cards,
@@ -175,9 +177,13 @@ static int take_cards(struct vendor_source *source, const json_t *answer, struct
 		gs_strv_add(&source->ids, cards[i].id);
 	questions_keep(&source->list, &source->ids);
 	source->ready = n && source->side.load.source != LOAD_NONE;
-	if (!source->ready)
+	source->left_out = left_out;
+	if (!source->ready && !left_out)
 		all_is_well(source);
 	source->ops.cards(source, cards, n, source->ops.arg);
+	/* the list is asked for again after a pause: the card may have been reset */
+	if (left_out)
+		tell_failure(source, left_out);
 	if (source->ready)
 		vendor_source_poll(source);
 	else if (questions_find(&source->list, ASK_CARDS, NULL) == source->list.n)
@@ -209,7 +215,7 @@ static int take_loads(struct vendor_source *source, const json_t *answer, bool a
 		}
 	}
 	source->clean = clean ? source->clean + i : 0;
-	if (source->clean >= source->ids.n)
+	if (source->clean >= source->ids.n && !source->left_out)
 		all_is_well(source);
 	return 0;
 }

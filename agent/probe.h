@@ -7,7 +7,8 @@
  * One JSON object a line; requests on stdin, answers on stdout, one for each, in order:
  *
  *   {"seq":N,"op":"vendor","file":NAME,"text":ENTRY}     -> {"seq":N}
- *   {"seq":N,"op":"cards"}                               -> {"seq":N,"cards":[CARD,...]}
+ *   {"seq":N,"op":"cards"}                               -> {"seq":N,"cards":[CARD,...],
+ *                                                           "left_out":"sentence"}
  *   {"seq":N,"op":"load","card":ID,"processes":WHEN}     -> {"seq":N,"loads":[LOAD,...]}
  *
  * or {"seq":N,"error":"sentence"}. An empty line has no answer: it is sent while the answer to a
@@ -20,7 +21,8 @@
  *   LOAD  {"card":ID,"at_ms":N,"busy":0..1,"memory_used":N,"memory_total":N,
  *          "processes":[{"pid":N,"memory":N},...]}   or   {"card":ID,"error":"sentence"}
  *
- * Members that are not known are absent.
+ * Members that are not known are absent. "left_out" tells of a card that could not be listed, while
+ * others could.
  */
 #ifndef GPUSHARE_AGENT_PROBE_H
 #define GPUSHARE_AGENT_PROBE_H
@@ -87,6 +89,7 @@ struct probe {
 	struct vendor_side side;
 	struct probe_card *v;
 	size_t n;
+	char *left_out; /* of the cards that were listed last; NULL: none */
 	struct nvml *nvml;
 	struct fdinfo *fdinfo;
 	bool hurries; /* an empty line on stdin asks to come to an end */
@@ -148,7 +151,7 @@ char *probe_pci_of(const char *folder);
 /* Is something of the vendor in /proc/devices? */
 bool probe_driver_there(const struct vendor_side *side);
 
-/* The cards, by source: 0 and probe->v filled, or an error and nothing. */
+/* The cards, by source: 0, probe->v filled, perhaps left_out set; or an error and nothing. */
 int probe_files_cards(struct probe *probe, struct gs_err *err);
 int probe_command_cards(struct probe *probe, struct gs_err *err);
 int probe_nvml_cards(struct probe *probe, struct gs_err *err);

@@ -23,6 +23,7 @@ static void drop_cards(struct probe *probe)
 	for (size_t i = 0; i < probe->n; i++)
 		probe_card_free(&probe->v[i]);
 	free(gs_steal(probe->v));
+	free(gs_steal(probe->left_out));
 	probe->n = 0;
 }
 
@@ -119,6 +120,7 @@ static int answer_cards(struct probe *probe, json_t *answer, struct gs_err *err)
 	for (size_t i = 0; i < probe->n; i++)
 		(void)json_array_append_new(list, card_json(&probe->v[i]));
 	(void)json_object_set_new(answer, "cards", list);
+	set_text(answer, "left_out", probe->left_out);
 	return 0;
 }
 

@@ -98,14 +98,12 @@ static int add_drm_nodes(const struct vendor_side *side, struct probe_card *card
 	return r;
 }
 
-static int read_card(struct probe *probe, struct probe_card *card, unsigned int index,
+/* Does the card answer at all? What has fallen off the bus gives no handle. */
+static int find_card(struct probe *probe, struct probe_card *card, unsigned int index,
 		     struct gs_err *err)
 {
 	const struct nvml_functions *f = &probe->nvml->f;
-	char uuid[NVML_TEXT_MAX + 1] = "", serial[NVML_TEXT_MAX + 1] = "";
-	struct pci_room p = { 0 };
-	unsigned int number;
-	const char *pci;
+	char uuid[NVML_TEXT_MAX + 1] = "";
 	int r = f->by_index(index, &card->handle);
 
 	if (r)
@@ -115,6 +113,18 @@ static int read_card(struct probe *probe, struct probe_card *card, unsigned int 
 		return fail(probe->nvml, "a card's UUID", r, err);
 	set_number(&card->fields, "index", index);
 	fields_set(&card->fields, "uuid", uuid);
+	return 0;
+}
+
+static int read_card(struct probe *probe, struct probe_card *card, struct gs_err *err)
+{
+	const struct nvml_functions *f = &probe->nvml->f;
+	char serial[NVML_TEXT_MAX + 1] = "";
+	struct pci_room p = { 0 };
+	unsigned int number;
+	const char *pci;
+	int r = 0;
+
 	if (f->serial && f->serial(card->handle, serial, NVML_TEXT_MAX) == NVML_OK)
 		fields_set(&card->fields, "serial", serial);
 	if (f->pci && f->pci(card->handle, &p.pci) == NVML_OK)
@@ -133,8 +143,16 @@ static int read_card(struct probe *probe, struct probe_card *card, unsigned int 
 static int add_card(struct probe *probe, unsigned int index, struct gs_err *err)
 {
 	struct probe_card card = { .index = -1 };
-	int r = read_card(probe, &card, index, err);
+	int r;
 
+	/* One lost card does not take the others along. */
+	if (find_card(probe, &card, index, err) < 0) {
+		if (!probe->left_out)
+			probe->left_out = gs_asprintf("card %u is left out: %s", index, err->msg);
+		probe_card_free(&card);
+		return 0;
+	}
+	r = read_card(probe, &card, err);
 	if (r == 0 && probe->side.inventory.mig)
 		r = probe_mig_cards(probe, &card, err);
 	if (r) {
@@ -191,7 +209,8 @@ int probe_nvml_cards(struct probe *probe, struct gs_err *err)
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	/* With none left it is rather the library that is lost, and a new start may help. */
+	return probe->left_out && !probe->n ? -EIO : 0;
 }
 
 /* The library's handle of a card that another source has listed: by PCI address. */

@@ -175,6 +175,41 @@ static void errors_of_single_cards(void **state)
 	watcher_run(w, &w->failed, 2);
 }
 
+/* One that gives no handle when the cards are listed, and one that is lost later. */
+static void a_lost_card_takes_no_other_along(void **state)
+{
+	struct watcher *w = *state;
+	pid_t before = 0, after = 0;
+
+	control(w, "error DeviceGetHandleByIndex 15 1\n");
+	watcher_start(w, 100);
+	watcher_run(w, &w->failed, 1);
+	assert_string_equal(w->vendor, "fakenv");
+	assert_string_equal(w->why, "card 1 is left out: a card's handle: GPU is lost");
+	watcher_run(w, &w->loaded, 3);
+	assert_int_equal(inventory_cards(w->inventory)->n, 1);
+	assert_true(inventory_load(w->inventory, "GPU-0000")->known);
+	assert_int_equal(watcher_probes(w, &before), 1);
+	/* It is asked for again and again, which is told once. */
+	watcher_idle(w, 1500);
+	assert_int_equal(w->failed, 1);
+	control(w, "");
+	watcher_run(w, &w->changed, 2);
+	assert_int_equal(inventory_cards(w->inventory)->n, 2);
+	watcher_run(w, &w->loaded, w->loaded + 4);
+	assert_true(inventory_load(w->inventory, "GPU-0001")->known);
+	assert_int_equal(w->unknown, 0);
+
+	control(w, "error DeviceGetUtilizationRates 15 1\n");
+	watcher_run(w, &w->failed, 2);
+	assert_string_equal(w->why, "card GPU-0001: utilisation: GPU is lost");
+	watcher_run(w, &w->unknown, 2);
+	assert_true(inventory_load(w->inventory, "GPU-0000")->known);
+	assert_false(inventory_load(w->inventory, "GPU-0001")->known);
+	assert_int_equal(watcher_probes(w, &after), 1);
+	assert_int_equal(before, after);
+}
+
 /* A probe that has lost its mind: a script in its place. */
 static void rubbish(struct watcher *w, const char *body, const char *why)
 {
@@ -306,6 +341,7 @@ int main(void)
 		T(a_list_may_take_longer),
 		T(one_that_is_killed),
 		T(errors_of_single_cards),
+		T(a_lost_card_takes_no_other_along),
 		T(rubbish_is_failure),
 		T(commands_that_hang),
 		T(no_probe_outlives_the_agent),

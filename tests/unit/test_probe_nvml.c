@@ -217,10 +217,19 @@ static void one_lost_card_is_not_all(void **state)
 	assert_string_equal(fakecards_text(a, "error"), "a card's UUID: GPU is lost");
 	assert_null(fakecards_at(a, "cards"));
 	json_decref(a);
+	tmpdir_write(s->root, "nvml.ctl", "error DeviceGetHandleByIndex 15 0\n");
+	a = cards(s);
+	assert_null(fakecards_text(a, "error"));
+	assert_string_equal(fakecards_text(a, "left_out"),
+			    "card 0 is left out: a card's handle: GPU is lost");
+	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 1);
+	assert_string_equal(fakecards_text(a, "cards.0.uuid"), "GPU-0001");
+	json_decref(a);
 	/* And well again, from a start anew. */
 	tmpdir_write(s->root, "nvml.ctl", "");
 	a = cards(s);
 	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 2);
+	assert_null(fakecards_at(a, "left_out"));
 	json_decref(a);
 }
 

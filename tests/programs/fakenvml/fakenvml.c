@@ -9,7 +9,8 @@
  *   process PID MEMORY one of those on every card
  *   hang FUNCTION      it never comes back
  *   die FUNCTION       it aborts
- *   error FUNCTION N   it gives this code
+ *   error FUNCTION N   it gives this code;
+ *   error FUNCTION N I only for card I
  *   print FUNCTION     it prints a line to stdout first
  *
  * FUNCTION is without "nvml" and version. Built with -DOLD it has only functions without a version,
@@ -64,14 +65,15 @@ static unsigned long long value(const char *key, unsigned long long otherwise)
 	return otherwise;
 }
 
-static int enter(const char *function)
+/* @card: the one that is asked about; -1: none, or all alike */
+static int enter_for(const char *function, int card)
 {
 	char line[256], what[64], name[64];
 	FILE *f = control();
-	int code = 0, n;
+	int code = 0, n, only;
 
 	while (f && fgets(line, sizeof(line), f)) {
-		int fields = sscanf(line, "%63s %63s %d", what, name, &n);
+		int fields = sscanf(line, "%63s %63s %d %d", what, name, &n, &only);
 
 		if (fields < 2 || strcmp(name, function) != 0)
 			continue;
@@ -84,7 +86,7 @@ static int enter(const char *function)
 			(void)puts("{\"seq\":1} is what a library prints");
 			(void)fflush(stdout);
 		}
-		if (strcmp(what, "error") == 0 && fields == 3)
+		if (strcmp(what, "error") == 0 && (fields == 3 || (fields == 4 && only == card)))
 			code = n;
 	}
 	if (f)
@@ -93,6 +95,11 @@ static int enter(const char *function)
 	if (!code && !initialised && strcmp(function, "Init") != 0)
 		code = 1;
 	return code;
+}
+
+static int enter(const char *function)
+{
+	return enter_for(function, -1);
 }
 
 int V2(nvmlInit)(void);
@@ -131,7 +138,7 @@ int V2(nvmlDeviceGetHandleByIndex)(unsigned int i, void **handle);
 int V2(nvmlDeviceGetHandleByIndex)(unsigned int i, void **handle)
 {
 	*handle = &cards[i];
-	return enter("DeviceGetHandleByIndex");
+	return enter_for("DeviceGetHandleByIndex", (int)i);
 }
 
 int nvmlDeviceGetUUID(void *handle, char *text, unsigned int size);
@@ -143,7 +150,7 @@ int nvmlDeviceGetUUID(void *handle, char *text, unsigned int size)
 		(void)snprintf(text, size, "GPU-%04d", h->card);
 	else
 		(void)snprintf(text, size, "MIG-%04d-%d", h->card, h->slice);
-	return enter("DeviceGetUUID");
+	return enter_for("DeviceGetUUID", h->card);
 }
 
 int nvmlDeviceGetMinorNumber(void *handle, unsigned int *n);
@@ -178,11 +185,13 @@ int nvmlDeviceGetUtilizationRates(void *handle, unsigned int *rates);
 int nvmlDeviceGetUtilizationRates(void *handle, unsigned int *rates)
 {
 	/* NVML has none for slices. */
-	if (((const struct handle *)handle)->slice >= 0)
+	const struct handle *h = handle;
+
+	if (h->slice >= 0)
 		return 3;
 	rates[0] = (unsigned int)value("util", 0);
 	rates[1] = 0;
-	return enter("DeviceGetUtilizationRates");
+	return enter_for("DeviceGetUtilizationRates", h->card);
 }
 
 int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long *info);
