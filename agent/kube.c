@@ -20,6 +20,7 @@ static const struct kube_tune tune = {
 	.connect_ms = 10000,
 	.request_ms = 120000,
 	.stall_ms = 30000,
+	.ca_s = 60,
 	.watch_s = 300,
 	.watch_quiet_ms = 180000, /* bookmarks come about every minute */
 	.watch_short_ms = 5000,

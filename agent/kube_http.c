@@ -155,11 +155,14 @@ static void set_options(struct kube_request *req, const char *token)
 #else
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
-	if (kube->config.ca_file)
+	if (kube->config.ca_file) {
 		(void)curl_easy_setopt(easy, CURLOPT_CAINFO, kube->config.ca_file);
+		/* Not beside those that the system trusts, which libcurl may be built to do. */
+		(void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+	}
 #if LIBCURL_VERSION_NUM >= 0x075700
 	/* The authority may be replaced as the token is: not known from yesterday. */
-	(void)curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 60L);
+	(void)curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, (long)kube->tune.ca_s);
 	/* A thread that still asks for the name is left alone, not waited for. */
 	(void)curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif

@@ -18,6 +18,7 @@ struct kube_tune {
 	unsigned int connect_ms;
 	unsigned int request_ms; /* a whole request that is no watch */
 	unsigned int stall_ms; /* ... and how long nothing may come meanwhile, not even headers */
+	unsigned int ca_s; /* the authority's file is read again after so long, where libcurl can */
 	unsigned int watch_s; /* a watch ends after one to two times this, by the server */
 	unsigned int watch_quiet_ms; /* a watch is begun anew after so long without a byte */
 	unsigned int watch_short_ms; /* one that brought nothing and ended sooner was no good */

@@ -482,6 +482,25 @@ static void test_tls_foreign(void **state)
 	assert_in_range(kubeclient_asked(&tls, "hidden"), 1, 2);
 }
 
+/* As the kubelet does it: other certificates under the name that was read already. */
+static void test_tls_replaced(void **state)
+{
+	char *mine = tmpdir_read(tls.dir, "ca.crt"), *other = tmpdir_read(tls.dir, "other.crt");
+
+	tls.kube->tune.ca_s = 1;
+	free(tls.kube->config.ca_file);
+	tmpdir_write(tls.dir, "bundle.crt", other);
+	tls.kube->config.ca_file = gs_strdup(tmpdir_path(tls.dir, "bundle.crt"));
+	kube_watch_pods(tls.kube);
+	kubeclient_until(&tls, "bad: GET /api/v1/pods: SSL certificate problem");
+	kubeclient_run(&tls, 200);
+	tmpdir_write(tls.dir, "new", mine);
+	(void)rename(tmpdir_path(tls.dir, "new"), tmpdir_path(tls.dir, "bundle.crt"));
+	kubeclient_until(&tls, "well\nsynced\n");
+	free(mine);
+	free(other);
+}
+
 static void test_tls_name(void **state)
 {
 	free(tls.kube->config.server);
@@ -520,6 +539,7 @@ int main(void)
 		test(no_proxy),
 		with_tls(tls),
 		with_tls(tls_foreign),
+		with_tls(tls_replaced),
 		with_tls(tls_name),
 	};
 
