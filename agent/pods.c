@@ -17,6 +17,7 @@ struct pod {
 	bool stays; /* a mirror pod or a DaemonSet's */
 	bool missed; /* a complete list did not have it */
 	char *why; /* to be deleted as soon as it is known; NULL: not */
+	bool asked; /* that was done */
 };
 
 struct pods {
@@ -40,8 +41,11 @@ static struct pod *add(struct pods *pods, const char *ns, const char *name, cons
 		return pod;
 	pods->v = gs_grow(pods->v, pods->n, sizeof(*pods->v));
 	pod = &pods->v[pods->n++];
-	*pod = (struct pod){ gs_strdup(uid), gs_strdup(ns), gs_strdup(name), false, false,
-			     false,	     NULL };
+	*pod = (struct pod){
+		.uid = gs_strdup(uid),
+		.ns = gs_strdup(ns),
+		.name = gs_strdup(name),
+	};
 	return pod;
 }
 
@@ -72,6 +76,7 @@ static void delete_now(struct agent *agent, struct pod *pod)
 {
 	cleanup_free char *why = gs_steal(pod->why);
 
+	pod->asked = true;
 	if (pod->stays) {
 		gs_log_fields(GS_LOG_WARN, "a pod that comes back by itself is not deleted", "pod",
 			      pod->name, "namespace", pod->ns, NULL);
@@ -89,7 +94,8 @@ void pods_delete(struct agent *agent, const struct gs_record *rec, const char *w
 	if (!agent->kube || !rec->pod_uid || !gs_identity_is_set(&rec->identity))
 		return;
 	pod = add(agent->pods, rec->identity.ns, rec->identity.pod, rec->pod_uid);
-	if (!pod || pod->why)
+	/* several of its containers may have borrowed */
+	if (!pod || pod->why || pod->asked)
 		return;
 	pod->why = gs_strdup(why);
 	if (pod->known)

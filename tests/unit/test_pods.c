@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+/* agent/pods.c: which pods are deleted, against a small API server. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/pods.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+#include "tests/unit/kubeclient.h"
+#include "tests/unit/tmpdir.h"
+
+#define WHY "the holder of its card is back"
+
+static struct kubeclient client; /* its loop is the agent's */
+static struct agent agent;
+
+static int setup_all(void **state)
+{
+	kubeclient_start(&client, false);
+	return 0;
+}
+
+static int teardown_all(void **state)
+{
+	kubeclient_stop(&client);
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct kube_config *kube = &agent.settings.kube;
+
+	kubeclient_tell(&client, "{'op':'reset'}");
+	(void)unlink(tmpdir_path(client.dir, "log"));
+	gs_log_open(GS_LOG_DEBUG, tmpdir_path(client.dir, "log"));
+	assert_int_equal(uv_loop_init(&client.loop), 0);
+	agent = (struct agent){ .loop = &client.loop };
+	settings_init(&agent.settings);
+	kube->server = gs_strdup(client.config.server);
+	kube->token_file = gs_strdup(client.config.token_file);
+	kube->node = gs_strdup(client.config.node);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	pods_stop(&agent);
+	(void)uv_run(&client.loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&client.loop), 0);
+	settings_free(&agent.settings);
+	gs_log_open(GS_LOG_ERROR, NULL);
+	return 0;
+}
+
+static void start(void)
+{
+	struct gs_err err = { 0 };
+
+	if (pods_start(&agent, &err) < 0)
+		fail_msg("%s", err.msg);
+	agent.kube->tune.backoff_min_ms = 20;
+	agent.kube->tune.backoff_max_ms = 100;
+	agent.kube->tune.event_gap_ms = 0;
+}
+
+/* The agent knows the pods that the server has. */
+static void start_and_look(void)
+{
+	start();
+	kubeclient_until_asked(&client, "watch=1", 1);
+	kubeclient_run(&client, 100);
+}
+
+/* A borrower of the pod a/@pod with that UID was ended. */
+static void ended(const char *pod, const char *uid)
+{
+	const struct gs_record rec = {
+		.pod_uid = (char *)uid,
+		.identity = { (char *)"a", (char *)pod, (char *)"main" },
+	};
+
+	pods_delete(&agent, &rec, WHY);
+}
+
+static unsigned int deletes(void)
+{
+	return kubeclient_asked(&client, "\"DELETE ");
+}
+
+/* It is there still: the server can't take away what it does not have. */
+static void stays(const char *key)
+{
+	kubeclient_tell(&client, "{'op':'remove','pod':'%s'}", key);
+}
+
+static unsigned int logged(const char *what)
+{
+	char *text = tmpdir_read(client.dir, "log");
+	unsigned int n = 0;
+
+	for (const char *c = text; (c = strstr(c, what)); c++)
+		n++;
+	free(text);
+	return n;
+}
+
+static void goes_at_once_and_is_told_why(void **state)
+{
+	char *events;
+
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	start_and_look();
+	ended("one", "u1");
+	kubeclient_until_asked(&client, "\"DELETE /api/v1/namespaces/a/pods/one\"", 1);
+	kubeclient_until_asked(&client, "\"POST ", 1);
+	kubeclient_run(&client, 100);
+	assert_int_equal(kubeclient_asked(&client, "\\\"gracePeriodSeconds\\\":0"), 1);
+	assert_int_equal(
+		kubeclient_asked(&client, "\\\"preconditions\\\":{\\\"uid\\\":\\\"u1\\\"}"), 1);
+	events = kubeclient_ask(&client, "{'op':'events'}");
+	assert_non_null(strstr(events, "\"name\": \"one\", \"uid\": \"u1\""));
+	assert_non_null(strstr(events, "\"message\": \"" WHY "\""));
+	free(events);
+	assert_int_equal(logged("a spot pod is deleted"), 1);
+}
+
+/* A StatefulSet's pod: the one that is back under the name is another one. */
+static void back_under_its_name_it_stays(void **state)
+{
+	kubeclient_put(&client, "a/web-0", "u1", "Running", "");
+	start_and_look();
+	/* between the decision and the call that is heard */
+	agent.kube->tune.backoff_min_ms = agent.kube->tune.backoff_max_ms = 1000;
+	kubeclient_tell(&client, "{'op':'rule','match':'DELETE','status':500}");
+	ended("web-0", "u1");
+	kubeclient_until_asked(&client, "\"DELETE ", 1);
+	kubeclient_tell(&client, "{'op':'remove','pod':'a/web-0'}");
+	kubeclient_put(&client, "a/web-0", "u2", "Running", "");
+	kubeclient_until_asked(&client, "\"DELETE ", 2);
+	kubeclient_run(&client, 200);
+	/* and before it: the server is not even asked */
+	ended("web-0", "u1");
+	kubeclient_run(&client, 200);
+	assert_int_equal(deletes(), 2);
+	stays("a/web-0");
+}
+
+static void two_containers_of_a_pod_delete_it_once(void **state)
+{
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	start_and_look();
+	kubeclient_tell(&client, "{'op':'rule','match':'DELETE','status':500}");
+	ended("one", "u1");
+	ended("one", "u1");
+	kubeclient_until_asked(&client, "\"DELETE ", 1);
+	ended("one", "u1");
+	kubeclient_until_asked(&client, "\"DELETE ", 2);
+	kubeclient_run(&client, 300);
+	assert_int_equal(deletes(), 2);
+	assert_int_equal(logged("a spot pod is deleted"), 1);
+}
+
+/* The API would say yes, and the kubelet would make them anew. */
+static void mirror_and_daemonset_pods_stay(void **state)
+{
+	kubeclient_put(&client, "a/static", "u1", "Running",
+		       ",'annotations':{'kubernetes.io/config.mirror':'x'}");
+	kubeclient_put(&client, "a/daemon", "u2", "Running",
+		       ",'ownerReferences':[{'kind':'DaemonSet'}]");
+	start_and_look();
+	ended("static", "u1");
+	/* the kubelet's own UID of it, which the API does not know */
+	ended("static", "0123456789abcdef0123456789abcdef");
+	ended("daemon", "u2");
+	kubeclient_run(&client, 300);
+	assert_int_equal(deletes(), 0);
+	assert_int_equal(logged("a pod that comes back by itself is not deleted"), 2);
+	stays("a/static");
+	stays("a/daemon");
+}
+
+/* A borrower was ended while nobody answered: its pod goes when somebody does. */
+static void the_api_is_away(void **state)
+{
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	kubeclient_tell(&client, "{'op':'rule','match':'limit=','status':503,'times':3}");
+	start();
+	ended("one", "u1");
+	kubeclient_until_asked(&client, "\"DELETE /api/v1/namespaces/a/pods/one\"", 1);
+	assert_int_equal(logged("the Kubernetes API does not answer"), 1);
+	assert_int_equal(logged("the Kubernetes API answers"), 1);
+}
+
+static void without_kubernetes_nothing_is_asked(void **state)
+{
+	struct gs_err err;
+
+	free(agent.settings.kube.server);
+	agent.settings.kube.server = NULL;
+	(void)unsetenv("KUBERNETES_SERVICE_HOST");
+	assert_int_equal(pods_start(&agent, &err), 0);
+	assert_null(agent.kube);
+	ended("one", "u1");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(goes_at_once_and_is_told_why),
+		TEST(back_under_its_name_it_stays),
+		TEST(two_containers_of_a_pod_delete_it_once),
+		TEST(mirror_and_daemonset_pods_stay),
+		TEST(the_api_is_away),
+		TEST(without_kubernetes_nothing_is_asked),
+	};
+
+	return cmocka_run_group_tests_name("pods", tests, setup_all, teardown_all);
+}
