@@ -97,6 +97,20 @@ finds() {
 	finds "common/good.h:14: function without a comment"
 }
 
+@test "in the kernel module: a kernel told by its version, a symbol told by its name" {
+	mkdir kmod
+	printf '%s\n' '// SPDX-License-Identifier: GPL-2.0-only' \
+		'#if LINUX_VERSION_CODE >= 0x60400' '#ifdef RHEL_RELEASE_CODE' \
+		'f = kallsyms_lookup_name("nvidia_ioctl");' 'r = register_kretprobe(&probe);' \
+		'/* Kernel versions, register_netdevice, kallsyms_show_value */' >kmod/a.c
+	cp kmod/a.c runtime/a.c
+	finds "kmod/a.c:2: of a kernel's version"
+	finds "kmod/a.c:3: of a kernel's version"
+	finds "kmod/a.c:4: of a symbol's name"
+	finds "kmod/a.c:5: of a symbol's name"
+	[[ $output != *kmod/a.c:6* && $output != *runtime/a.c* ]]
+}
+
 @test "a reason for a skip without its why" {
 	printf '# SPDX-License-Identifier: Apache-2.0\n\n# why\nno kvm*\n\nno card\n' \
 		>tests/skips-allowed

@@ -26,6 +26,7 @@ of() {
 
 mapfile -t c < <(of '\.[ch]$')
 mapfile -t headers < <(of '\.h$')
+mapfile -t kmod < <(of '^kmod/.*\.[ch]$')
 mapfile -t code < <(of '\.(c|h|sh|bash|bats|py|mk)$|(^|/)(Makefile|Kbuild)$|^tests/run$|^\.ci/run$')
 # JSON and the other listed forms have no comments.
 mapfile -t licensed < <(of . | grep -vE '\.(json|svg|png|sum)$|(^|/)go\.mod$|^VERSION$')
@@ -82,6 +83,16 @@ if ((${#c[@]} > 0)); then
 	folder != "tests" && /^[ \t]*#[ \t]*include[ \t]*"/ && $2 !~ ok {
 		print FILENAME ":" FNR ": " folder " must not include " $2
 	}' "${c[@]}" | report
+fi
+
+# A kernel is told by what a probe finds in it: vendors change its interfaces and not its version.
+# And no symbol is looked up by its name: hooks come from a driver's open file, and what a kprobe
+# says is behind the instruction at which a call must land (ENDBR).
+if ((${#kmod[@]} > 0)); then
+	grep_report "of a kernel's version" '\b(LINUX_VERSION_CODE|KERNEL_VERSION|RHEL_[A-Z_]+)\b' \
+		"${kmod[@]}"
+	grep_report "of a symbol's name" '\b(kallsyms_lookup_name|(un)?register_k(ret)?probes?)\b' \
+		"${kmod[@]}"
 fi
 
 # Functions that a header declares have a comment right above them, or above the group of lines
