@@ -5,7 +5,6 @@
  * module itself sees to it that this takes no longer than hold_max.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -66,11 +65,19 @@ static bool all_memory_is_back(struct agent *agent, const struct hold *hold)
 
 /* ---- Release. */
 
+static bool any_on(const struct agent *agent)
+{
+	for (size_t i = 0; i < agent->n_holds; i++)
+		if (agent->holds[i].state == GS_RETURNING)
+			return true;
+	return false;
+}
+
+/* What there is to do and to tell of it comes with the kernel's word that the state has changed. */
 static void release(struct agent *agent, struct hold *hold)
 {
 	struct gs_klink *link = kernel_link(agent->kernel);
 	struct gs_err err = { 0 };
-	char ms[24];
 	int r;
 
 	if (!link)
@@ -78,29 +85,15 @@ static void release(struct agent *agent, struct hold *hold)
 	r = gs_klink_release(link, hold->name, hold->seq, &err);
 	if (r == -EBUSY) { /* one was opened before the watch was revoked, and is open still */
 		hold->drained = false;
-		return;
-	}
-	(void)snprintf(ms, sizeof(ms), "%llu",
-		       (unsigned long long)(gs_boottime_ms() - hold->since_ms));
-	if (r < 0)
+	} else if (r < 0) {
 		gs_log_fields(GS_LOG_WARN, "not released", "holding", hold->name, "why", err.msg,
 			      NULL);
-	else
-		gs_log_fields(GS_LOG_INFO, "released", "holding", hold->name, "after_ms", ms, NULL);
-	if (r < 0)
 		reconcile_soon(agent, 0);
-	else
+	} else {
 		hold->state = GS_ACTIVE;
-	if (r == 0)
-		back_end(agent, hold);
-}
-
-static bool any_on(const struct agent *agent)
-{
-	for (size_t i = 0; i < agent->n_holds; i++)
-		if (agent->holds[i].state == GS_RETURNING)
-			return true;
-	return false;
+		if (!any_on(agent))
+			kernel_rest(agent->kernel);
+	}
 }
 
 static void on_step(uv_timer_t *timer)

@@ -16,19 +16,6 @@
 
 /* ---- The kernel module. */
 
-static void read_memory(struct agent *agent, const struct hold *hold)
-{
-	const struct gs_kholding *k = gs_kstate_holding(&agent->state, hold->name);
-
-	for (size_t i = 0; k && i < k->devs.n; i++) {
-		const struct card *card =
-			cards_of_dev(inventory_cards(agent->inventory), k->devs.v[i]);
-
-		if (card)
-			inventory_read(agent->inventory, card->name);
-	}
-}
-
 static void log_state(const struct gs_kevent *event)
 {
 	char pid[16];
@@ -40,6 +27,15 @@ static void log_state(const struct gs_kevent *event)
 		      event->pid ? "pid" : NULL, pid, "watch", event->watch, NULL);
 }
 
+/* @since_ms: since when it was returning. */
+static void log_release(const struct gs_kevent *event, uint64_t since_ms)
+{
+	char ms[24];
+
+	(void)snprintf(ms, sizeof(ms), "%llu", (unsigned long long)(gs_boottime_ms() - since_ms));
+	gs_log_fields(GS_LOG_INFO, "released", "holding", event->name, "after_ms", ms, NULL);
+}
+
 static void on_state(struct agent *agent, const struct gs_kevent *event)
 {
 	struct hold *hold = agent_hold(agent, event->name);
@@ -49,6 +45,8 @@ static void on_state(struct agent *agent, const struct gs_kevent *event)
 		reconcile_soon(agent, 0);
 		return;
 	}
+	if (event->from == GS_RETURNING && event->cause == GS_BY_RELEASE)
+		log_release(event, hold->since_ms);
 	hold->state = event->state;
 	hold->since_ms = event->time_ns / 1000000;
 	if (event->state != GS_RETURNING)
@@ -89,7 +87,6 @@ static void on_drained(struct agent *agent, const struct gs_kevent *event)
 		return;
 	hold->drained = true;
 	hold->drained_ms = gs_boottime_ms();
-	read_memory(agent, hold);
 	back_step(agent);
 }
 

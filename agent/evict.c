@@ -92,6 +92,17 @@ static bool kill_once(struct agent *agent, struct eviction *e)
 	return false;
 }
 
+/*
+ * The first time, before everything else, for a user waits: one write does it where the kernel can,
+ * and what that leaves is seen to when the timer comes. True: nobody is left.
+ */
+static bool kill_first(struct agent *agent, struct eviction *e)
+{
+	if (e->cgroup && gs_cgroup_kill_begin(e->cgroup, NULL) == 0)
+		return false;
+	return kill_once(agent, e);
+}
+
 static void gone(struct agent *agent, struct eviction *e)
 {
 	char ms[24];
@@ -166,7 +177,7 @@ void evict(struct agent *agent, const struct container *borrower, const char *wh
 	e.label = container_label(rec);
 	e.cgroup = borrower->cgroup ? gs_strdup(borrower->cgroup) : NULL;
 	e.begun_ms = gs_boottime_ms();
-	e.empty = kill_once(agent, &e);
+	e.empty = kill_first(agent, &e);
 	if (agent->event_ns)
 		e.own_us = (uv_hrtime() - agent->event_ns) / 1000;
 	e.why = gs_strdup(why);

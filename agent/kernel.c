@@ -17,12 +17,16 @@
 /* Events handled in one turn of the loop: sockets and timers are to have theirs, too. */
 #define EVENTS_A_TURN 256
 
+/* What kernel_rest() waits; the timer's own grain is a millisecond. */
+#define REST_MS 1
+
 struct kernel {
 	struct kernel_ops ops;
 	struct gs_kevents *events;
 	struct gs_klink *link;
 	uv_poll_t poll;
-	uv_timer_t beat;
+	uv_timer_t beat, rest;
+	bool resting;
 	unsigned int open_handles;
 	struct gs_err told; /* the last trouble */
 };
@@ -122,9 +126,24 @@ static void on_events(uv_poll_t *poll, int status, int mask)
 
 	(void)status;
 	(void)mask;
-	for (unsigned int i = 0; i < EVENTS_A_TURN; i++)
+	for (unsigned int i = 0; i < EVENTS_A_TURN && !k->resting; i++)
 		if (!take_event(k))
 			return;
+}
+
+static void on_rested(uv_timer_t *timer)
+{
+	struct kernel *k = timer->data;
+
+	k->resting = false;
+	(void)uv_poll_start(&k->poll, UV_READABLE, on_events);
+}
+
+void kernel_rest(struct kernel *kernel)
+{
+	kernel->resting = true;
+	(void)uv_poll_stop(&kernel->poll);
+	(void)uv_timer_start(&kernel->rest, on_rested, REST_MS, 0);
 }
 
 int kernel_new(uv_loop_t *loop, const struct kernel_ops *ops, struct kernel **ret,
@@ -143,9 +162,10 @@ int kernel_new(uv_loop_t *loop, const struct kernel_ops *ops, struct kernel **re
 		return r;
 	}
 	k->ops = *ops;
-	k->open_handles = 2;
-	k->poll.data = k->beat.data = k;
+	k->open_handles = 3;
+	k->poll.data = k->beat.data = k->rest.data = k;
 	(void)uv_timer_init(loop, &k->beat);
+	(void)uv_timer_init(loop, &k->rest);
 	(void)uv_poll_start(&k->poll, UV_READABLE, on_events);
 	(void)uv_timer_start(&k->beat, on_beat, 0, BEAT_MS);
 	*ret = k;
@@ -169,6 +189,7 @@ void kernel_free(struct kernel *kernel)
 		return;
 	uv_close((uv_handle_t *)&kernel->poll, on_close);
 	uv_close((uv_handle_t *)&kernel->beat, on_close);
+	uv_close((uv_handle_t *)&kernel->rest, on_close);
 }
 
 struct gs_klink *kernel_link(struct kernel *kernel)

@@ -32,6 +32,12 @@ int kernel_new(uv_loop_t *loop, const struct kernel_ops *ops, struct kernel **re
 /* Stops; memory is freed when the loop has closed its handles. NULL is none. */
 void kernel_free(struct kernel *kernel);
 
+/*
+ * Handles no event for a moment (two milliseconds at most): whoever was let go a moment ago has the
+ * processor, before what there is to do and to tell of it.
+ */
+void kernel_rest(struct kernel *kernel);
+
 /* The link to tell it things by; NULL while it is not loaded. */
 struct gs_klink *kernel_link(struct kernel *kernel);
 

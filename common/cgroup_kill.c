@@ -179,6 +179,22 @@ static void let_die(const char *path, int dir)
 		(void)write_control(freezer, "freezer.state", "THAWED");
 }
 
+int gs_cgroup_kill_begin(const char *path, struct gs_err *err)
+{
+	cleanup_free char *file = NULL;
+	cleanup_close int fd = -1;
+
+	if (!may_kill(path))
+		return gs_err_set(err, EINVAL, "cgroup %s is not one that may be killed", path);
+	file = gs_asprintf("%s/cgroup.kill", path);
+	fd = open(file, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return gs_err_errno(err, errno, "open %s", file);
+	if (write(fd, "1", 1) != 1)
+		return gs_err_errno(err, errno, "write %s", file);
+	return 0;
+}
+
 int gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err)
 {
 	static const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };

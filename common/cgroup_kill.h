@@ -15,4 +15,13 @@
  */
 int gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err);
 
+/*
+ * The first thing of that alone, for callers in a hurry: one write makes the kernel kill all that
+ * is in the cgroup @path and below it (cgroup.kill, Documentation/admin-guide/cgroup-v2.rst).
+ * Whether it is empty then, and what else could keep the dying alive, is for gs_cgroup_kill() to
+ * see to, afterwards.
+ * -EINVAL as there; -errno where there is no such file (before 5.14, and on cgroup v1).
+ */
+int gs_cgroup_kill_begin(const char *path, struct gs_err *err);
+
 #endif

@@ -59,10 +59,10 @@ tests/vm/boot.sh "$kernel" --icount --agent --mem 1024 --extra tests/bench/agent
 	exit 1
 }
 
-bare=$(value kernel_bare) back=$(value return_ns)
+bare=$(value bare) back=$(value return_ns)
 metric agent_release_ratio "$(ratio "$back" "$bare")" ratio "<= 3" \
 	"a user's call that is held until it is served, over kill -9 to the last close of the same \
-process without us; medians of $pairs, $back and $bare ns"
+container of runc without us; medians of $pairs, $back and $bare ns"
 metric agent_own_us "$(value own_us)" us "" \
 	"from the kernel's event to the kill that the agent has written"
 metric agent_rss_kib "$(value rss_kib)" KiB "<= 16384" \

@@ -138,6 +138,8 @@ static void never(void **state)
 		if (r != -EINVAL || !strstr(err.msg, "may be killed") || opened)
 			fail_msg("\"%s\": %d, \"%s\", opened %d", paths[i], r, err.msg, opened);
 		assert_int_equal(gs_cgroup_kill(paths[i], 0, NULL), -EINVAL);
+		assert_int_equal(gs_cgroup_kill_begin(paths[i], NULL), -EINVAL);
+		assert_int_equal(opened, 0);
 	}
 	assert_int_equal(killed, 0);
 }
@@ -287,6 +289,14 @@ static void nothing_outlives_it(void **state)
 	assert_non_null(strstr(err.msg, deep));
 	expect_killed(below);
 	below = start(deep, false);
+	/* one write, where there is the file for it */
+	if (gs_cgroup_kill_begin(deep, &err) == 0) {
+		expect_killed(below);
+		below = start(deep, false);
+	} else {
+		assert_int_equal(err.code, ENOENT);
+		assert_non_null(strstr(err.msg, deep));
+	}
 	if (gs_cgroup_kill(dir, gs_boottime_ms() + 10000, &err) != 0)
 		fail_msg("%s", err.msg);
 	assert_false(has_processes(dir));

@@ -20,15 +20,21 @@ borrow() {
 		wait_for $long uses 0 $mib64
 }
 
-# ---- A return, beside the bare end of a process that has the card open.
-insmod /vm/modules/fakegpu.ko && insmod /vm/modules/gpushare.ko || exit 1
-kt hook $nodes driver=fake >/dev/null
-said=$(krelease /dev/fakegpu0 "$PAIRS") || wrong "no bare end"
-echo "$said" | tr ' ' '\n' | sed 's/^/kernel_/; s/=/ /'
-rmmod gpushare && rmmod fakegpu
-
+# ---- The bare end of a borrower's container, with the module loaded and nothing hooked.
 export lend_after=50ms
 node_up || wrong "no node"
+i=0
+while [ $i -lt "$PAIRS" ]; do
+	i=$((i + 1))
+	bundle bare bare 0 '' fgpu alloc /dev/fakegpu0 $mib64 , hold
+	(cd $node/bundles/bare && runc run --no-pivot --pid-file pid -d bare </dev/null) \
+		>$node/bare.out 2>&1 && wait_for $long uses 0 $mib64 || wrong "no bare container"
+	krelease kill "$(pid_of bare)" | tr = ' ' || wrong "no bare end"
+	runc delete -f bare
+	rm -rf $node/bundles/bare
+done
+
+# ---- A return of a user, with one that borrows.
 agent_start || wrong "no agent"
 holder main 0 || wrong "no holder"
 wait_for $long state_is main active || wait_for $long state_is main lent

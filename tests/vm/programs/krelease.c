@@ -4,6 +4,7 @@
  * borrower takes by itself.
  *
  *	krelease NODE PAIRS [deaf]	NODE is hooked, and is no other holding's
+ *	krelease kill PID		the bare end of a process that stands already
  *
  * bare: a process in a PID namespace of its own, with the node open, memory of the card and a
  * mapping of it, gets SIGKILL: until its last close, as the driver's log has it.
@@ -11,6 +12,8 @@
  * member of the holding makes a call: until the driver's log has that call.
  * One after the other, in pairs whose order turns. deaf: the process ignores SIGTERM and handles
  * other signals.
+ *
+ * kill: SIGKILL to a process that has a node open, until its last close; prints "bare=N".
  *
  * Prints, in nanoseconds: "bare=MEDIAN bare_min=N bare_max=N return=MEDIAN return_min=N
  * return_max=N pairs=N". Status 1 where something else happened than was to be measured.
@@ -208,6 +211,24 @@ static uint64_t logged(const char *kind, const char *name, pid_t pid)
 
 /* ---- The two ways. */
 
+static uint64_t killed(pid_t pid)
+{
+	struct timespec t = { .tv_nsec = 1000000 };
+	uint64_t begin, end = 0;
+
+	clear_log();
+	begin = now();
+	if (kill(pid, SIGKILL) < 0)
+		die("kill");
+	for (int i = 0; i < 10000 && end == 0; i++) {
+		(void)nanosleep(&t, NULL);
+		end = logged("release", "-", pid);
+	}
+	if (end <= begin)
+		die("no last close in the log");
+	return end - begin;
+}
+
 static uint64_t bare(void)
 {
 	struct process b;
@@ -331,6 +352,10 @@ int main(int argc, char **argv)
 	if (argc < 3) {
 		(void)fputs("krelease: the head of its source says how to call it\n", stderr);
 		return 2;
+	}
+	if (strcmp(argv[1], "kill") == 0) {
+		printf("bare=%llu\n", (unsigned long long)killed((pid_t)strtol(argv[2], NULL, 10)));
+		return 0;
 	}
 	node = argv[1];
 	pairs = strtoul(argv[2], NULL, 0);
