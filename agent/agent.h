@@ -77,7 +77,7 @@ struct agent {
 
 	uv_timer_t reconcile_timer, back_timer, lease_timer, revoke_timer;
 	struct gs_strv revoke; /* cards whose grants are to be revoked */
-	uv_fs_event_t registry[2]; /* containers/ and deleted/ */
+	uv_fs_event_t registry[3]; /* containers/, deleted/, and where that comes and goes */
 	uint64_t registry_read_ms;
 	uint64_t event_ns; /* uv_hrtime() when the event that is being handled was read; else 0 */
 };

@@ -92,6 +92,7 @@ static void take_holding(struct agent *agent, const struct gs_kholding *k)
 		hold->state = k->state;
 		hold->seq = k->seq;
 		hold->since_ms = k->since_ns / 1000000;
+		hold->asked_ms = 0;
 		if (k->state == GS_RETURNING || k->state == GS_QUARANTINE)
 			back_begin(agent, hold);
 		else if (k->state != GS_LENT && k->state != GS_LENDING)
@@ -265,6 +266,24 @@ static void clean_lent(struct agent *agent)
 	lease_revoke(agent, &back);
 }
 
+/* Tools that give a card another name each time must not fill our memory. */
+static void forget_cards(struct agent *agent)
+{
+	size_t kept = 0;
+
+	if (!inventory_complete(agent->inventory))
+		return;
+	for (size_t i = 0; i < agent->n_cards; i++) {
+		struct seen_card *seen = &agent->cards[i];
+
+		if (seen->lent || cards_find(inventory_cards(agent->inventory), seen->name))
+			agent->cards[kept++] = *seen;
+		else
+			free(seen->name);
+	}
+	agent->n_cards = kept;
+}
+
 static void take_back_wrong(struct agent *agent)
 {
 	for (size_t i = 0; i < agent->n_holds; i++) {
@@ -295,6 +314,7 @@ void reconcile(struct agent *agent)
 	end_unguarded(agent);
 	take_back_wrong(agent);
 	clean_lent(agent);
+	forget_cards(agent);
 	if (agent->containers.incomplete)
 		reconcile_soon(agent, INCOMPLETE_MS);
 	else if (agent->containers.leaving)
@@ -320,6 +340,8 @@ void reconcile_soon(struct agent *agent, unsigned int ms)
 	(void)uv_timer_start(timer, on_timer, ms, 0);
 }
 
+enum { CONTAINERS, DELETED, RUN_DIR };
+
 static void on_registry(uv_fs_event_t *handle, const char *name, int events, int status)
 {
 	(void)events;
@@ -330,21 +352,54 @@ static void on_registry(uv_fs_event_t *handle, const char *name, int events, int
 	reconcile_soon(handle->data, SETTLE_MS);
 }
 
-static int watch_folder(struct agent *agent, uv_fs_event_t *handle, const char *sub,
+static int watch_folder(uv_fs_event_t *handle, const char *path, uv_fs_event_cb cb,
 			struct gs_err *err)
 {
-	cleanup_free char *path = gs_asprintf("%s/%s", agent->config.run_dir, sub);
-	int fd = gs_dir_make(agent->config.run_dir, sub, err);
-	int r;
+	int r = uv_fs_event_start(handle, cb, path, 0);
+
+	return r < 0 ? gs_err_set(err, -r, "watch %s: %s", path, uv_strerror(r)) : 0;
+}
+
+/*
+ * Whoever takes the last mark away, takes the folder away, and our watch with it. It is made anew
+ * by the next `delete`: nobody else tells of that.
+ */
+static void on_run_dir(uv_fs_event_t *handle, const char *name, int events, int status)
+{
+	struct agent *agent = handle->data;
+	cleanup_free char *path = NULL;
+
+	(void)events;
+	(void)status;
+	if (name && strcmp(name, GS_REGISTRY_DELETED) != 0)
+		return;
+	path = gs_asprintf("%s/" GS_REGISTRY_DELETED, agent->config.run_dir);
+	(void)uv_fs_event_stop(&agent->registry[DELETED]);
+	if (watch_folder(&agent->registry[DELETED], path, on_registry, NULL) == 0)
+		reconcile_soon(agent, SETTLE_MS); /* for what came before we looked */
+}
+
+static int watch_registry(struct agent *agent, struct gs_err *err)
+{
+	cleanup_free char *path = gs_asprintf("%s/" GS_REGISTRY_CONTAINERS, agent->config.run_dir);
+	int fd = gs_dir_make(agent->config.run_dir, GS_REGISTRY_CONTAINERS, err);
+	int r = 0;
 
 	if (fd < 0)
 		return fd;
 	(void)close(fd);
-	handle->data = agent;
-	r = uv_fs_event_init(agent->loop, handle);
+	for (size_t i = 0; r == 0 && i < GS_ARRAY_SIZE(agent->registry); i++) {
+		agent->registry[i].data = agent;
+		r = uv_fs_event_init(agent->loop, &agent->registry[i]);
+	}
+	if (r < 0)
+		return gs_err_set(err, -r, "watch %s: %s", path, uv_strerror(r));
+	r = watch_folder(&agent->registry[CONTAINERS], path, on_registry, err);
 	if (r == 0)
-		r = uv_fs_event_start(handle, on_registry, path, 0);
-	return r < 0 ? gs_err_set(err, -r, "watch %s: %s", path, uv_strerror(r)) : 0;
+		r = watch_folder(&agent->registry[RUN_DIR], agent->config.run_dir, on_run_dir, err);
+	if (r == 0)
+		on_run_dir(&agent->registry[RUN_DIR], NULL, 0, 0);
+	return r;
 }
 
 int reconcile_start(struct agent *agent, struct gs_err *err)
@@ -353,9 +408,7 @@ int reconcile_start(struct agent *agent, struct gs_err *err)
 
 	(void)uv_timer_init(agent->loop, &agent->reconcile_timer);
 	agent->reconcile_timer.data = agent;
-	r = watch_folder(agent, &agent->registry[0], GS_REGISTRY_CONTAINERS, err);
-	if (r == 0)
-		r = watch_folder(agent, &agent->registry[1], GS_REGISTRY_DELETED, err);
+	r = watch_registry(agent, err);
 	if (r == 0)
 		reconcile_soon(agent, 0);
 	return r;

@@ -19,3 +19,7 @@ LDFLAGS_test_http = -Wl,--wrap=uv_now
 
 # The socket alone, without what can be asked for.
 LDFLAGS_test_server = -Wl,--wrap=ops_serve,--wrap=ops_ready
+
+# A node without cards and without a kernel module.
+LDFLAGS_test_reconcile = -Wl,--wrap=kernel_link,--wrap=inventory_cards \
+	-Wl,--wrap=inventory_catalogue,--wrap=inventory_complete
