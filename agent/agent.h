@@ -79,6 +79,8 @@ struct agent {
 	struct gs_strv revoke; /* cards whose grants are to be revoked */
 	uv_fs_event_t registry[3]; /* containers/, deleted/, and where that comes and goes */
 	uint64_t registry_read_ms;
+	uint64_t looked_ms; /* when everything was looked at */
+	bool asked; /* somebody wants that again */
 	uint64_t event_ns; /* uv_hrtime() when the event that is being handled was read; else 0 */
 };
 
@@ -110,6 +112,9 @@ void reconcile(struct agent *agent);
 
 /* The same, soon: several reasons in one moment are one. */
 void reconcile_soon(struct agent *agent, unsigned int ms);
+
+/* Reads anew what the module counts (touches, callers that are held), and each holding's state. */
+void reconcile_counts(struct agent *agent);
 
 /* ---- lend.c */
 

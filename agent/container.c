@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/container.h"
@@ -12,6 +13,7 @@
 #include "common/kname.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
+#include "gpushare/registry.h"
 
 static void container_free(struct container *c)
 {
@@ -124,6 +126,44 @@ static void inherit_cards(struct containers *containers)
 	}
 }
 
+/* When were the registry's folders written to? Files come and go there by their names. */
+static void written(const char *run_dir, struct timespec ret[2])
+{
+	static const char *const folders[2] = { GS_REGISTRY_CONTAINERS, GS_REGISTRY_DELETED };
+
+	for (size_t i = 0; i < 2; i++) {
+		cleanup_free char *path = gs_asprintf("%s/%s", run_dir, folders[i]);
+		struct stat st;
+
+		ret[i] = stat(path, &st) == 0 ? st.st_mtim : (struct timespec){ 0 };
+	}
+}
+
+static bool same_process(const struct gs_hook_record *hook)
+{
+	uint64_t start;
+
+	return gs_proc_start(hook->pid, &start, NULL) == 0 && start == hook->start_ticks;
+}
+
+bool containers_same(const char *run_dir, const struct containers *containers)
+{
+	struct timespec now[2];
+
+	written(run_dir, now);
+	for (size_t i = 0; i < 2; i++)
+		if (now[i].tv_sec != containers->written[i].tv_sec ||
+		    now[i].tv_nsec != containers->written[i].tv_nsec)
+			return false;
+	if (containers->incomplete || containers->leaving)
+		return false;
+	/* who has ended does not begin again */
+	for (size_t i = 0; i < containers->n; i++)
+		if (containers->v[i].alive && !same_process(&containers->v[i].hook))
+			return false;
+	return true;
+}
+
 int containers_read(const char *run_dir, const struct cards *cards, const struct gs_catalogue *cat,
 		    const struct settings *settings, struct containers *ret,
 		    void (*broken)(const char *id, const char *why), struct gs_err *err)
@@ -134,6 +174,7 @@ int containers_read(const char *run_dir, const struct cards *cards, const struct
 	*ret = (struct containers){ 0 };
 	/* what is deleted and gone disappears first; what is deleted and lives is still there */
 	gs_registry_sweep(run_dir, UINT_MAX);
+	written(run_dir, ret->written);
 	r = gs_registry_ids(run_dir, &ids, err);
 	if (r < 0)
 		return r;

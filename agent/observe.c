@@ -206,6 +206,7 @@ static void on_metrics(struct gs_buf *out, void *arg)
 	const struct cards *all = inventory_cards(agent->inventory);
 	unsigned int n = 0;
 
+	reconcile_counts(agent);
 	for (size_t i = 0; i < GS_ARRAY_SIZE(anew); i++)
 		metrics_clear(m, anew[i]);
 	show_states(agent, all);

@@ -82,6 +82,7 @@ static void status(struct agent *agent, struct waiting *waiting)
 	const struct cards *cards = inventory_cards(agent->inventory);
 	json_t *list[3] = { json_array(), json_array(), json_array() };
 
+	reconcile_counts(agent);
 	for (size_t i = 0; i < cards->n; i++)
 		(void)json_array_append_new(list[0], card_status(agent, &cards->v[i]));
 	for (size_t i = 0; i < agent->plan.n_holdings; i++)

@@ -20,6 +20,8 @@
 
 /* Nothing happened: look all the same, for processes end without a word to the registry. */
 #define IDLE_MS 10000
+/* Where that look finds nothing new either, all is looked at anew so often. */
+#define FULL_MS 300000
 /* A container was made whose process was not to be seen yet. */
 #define INCOMPLETE_MS 100
 /* One is on its way out: what it held is to come back soon after. */
@@ -305,6 +307,8 @@ void reconcile(struct agent *agent)
 {
 	struct gs_err err = { 0 };
 
+	agent->asked = false;
+	agent->looked_ms = gs_boottime_ms();
 	reconcile_soon(agent, IDLE_MS);
 	if (look_and_tell(agent, &err) < 0) {
 		gs_log_fields(GS_LOG_ERROR, "can't look", "why", err.msg, NULL);
@@ -326,15 +330,38 @@ void reconcile(struct agent *agent)
 
 /* ---- When. */
 
+void reconcile_counts(struct agent *agent)
+{
+	struct gs_err err = { 0 };
+
+	if (dump(agent, &err) < 0)
+		gs_log_fields(GS_LOG_ERROR, "can't look", "why", err.msg, NULL);
+}
+
+/* Nothing happened, and everybody is still there: then the rest is as it was. */
+static bool nothing_new(const struct agent *agent)
+{
+	return !agent->asked && gs_boottime_ms() - agent->looked_ms < FULL_MS &&
+	       containers_same(agent->config.run_dir, &agent->containers);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
-	reconcile(timer->data);
+	struct agent *agent = timer->data;
+
+	if (nothing_new(agent)) {
+		agent->registry_read_ms = gs_boottime_ms();
+		reconcile_soon(agent, IDLE_MS);
+	} else {
+		reconcile(agent);
+	}
 }
 
 void reconcile_soon(struct agent *agent, unsigned int ms)
 {
 	uv_timer_t *timer = &agent->reconcile_timer;
 
+	agent->asked |= ms != IDLE_MS;
 	if (uv_is_active((uv_handle_t *)timer) && ms != IDLE_MS && uv_timer_get_due_in(timer) <= ms)
 		return;
 	(void)uv_timer_start(timer, on_timer, ms, 0);

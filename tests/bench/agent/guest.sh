@@ -1,6 +1,6 @@
 # shellcheck shell=dash
 # SPDX-License-Identifier: Apache-2.0
-# The guest's part of bench-agent.sh: prints "NAME VALUE" lines. PAIRS, CONTAINERS, IDLE: see there.
+# The guest's first part of bench-agent.sh: prints "NAME VALUE" lines. PAIRS: see there.
 # shellcheck disable=SC2086,SC2154
 . /vm/suite/lib.sh
 . /vm/suite/containers.inc
@@ -51,44 +51,4 @@ done
 sed -n 's/.*"a borrower is ended".*"own_us":"\([0-9]*\)".*/own_us \1/p' $agent_log
 agent_kill -TERM
 remove main
-rm -rf /run/gpushare
-
-# ---- Many containers, eight cards, and nothing happens.
-rmmod gpushare && rmmod fakegpu
-insmod /vm/modules/fakegpu.ko cards=8 || wrong "no eight cards"
-insmod /vm/modules/gpushare.ko || wrong "no module"
-cat >/etc/gpushare/config.json <<-END
-	{"next": ["/vm/extra/sleeper"], "cri": "none", "vendor_dirs": ["$node/vendors.d"],
-	 "log": {"level": "info", "file": "$agent_log"}}
-END
-agent_start || wrong "no agent"
-i=0
-while [ $i -lt "$CONTAINERS" ]; do
-	i=$((i + 1))
-	bundle c$i c$i $((i % 8)) '' sleep 100000
-	(cd $node/bundles/c$i && gpushare-runtime create --pid-file pid c$i) >/dev/null 2>&1 ||
-		wrong "container $i"
-done
-watched() {
-	[ "$(kt dump | grep -c '^watch ')" = "$CONTAINERS" ]
-}
-wait_for 120 watched || wrong "not all are watched"
-usleep 3000000
-# Clock ticks of the agent, its spawner and the probes.
-ticks() {
-	for pid in $agent $(pidof gpushare-probe) $(cat /proc/$agent/task/$agent/children); do
-		sed 's/^.*) //' /proc/$pid/stat | awk '{ print $12 + $13 }'
-	done | sort -u | awk '{ sum += $1 } END { print sum + 0 }'
-}
-own_ticks() {
-	sed 's/^.*) //' /proc/$agent/stat | awk '{ print $12 + $13 }'
-}
-before=$(own_ticks) all_before=$(ticks) begin=$(cut -d' ' -f1 /proc/uptime)
-sleep "$IDLE"
-after=$(own_ticks) all_after=$(ticks) end=$(cut -d' ' -f1 /proc/uptime)
-echo "idle_ticks $((after - before))"
-echo "idle_ticks_all $((all_after - all_before))"
-echo "idle_s $(echo "$begin $end" | awk '{ print $2 - $1 }')"
-awk '/^VmRSS/ { print "rss_kib", $2 } /^VmHWM/ { print "rss_peak_kib", $2 }' /proc/$agent/status
-awk '/^VmRSS/ { print "probe_rss_kib", $2 }' /proc/"$(pidof gpushare-probe | cut -d' ' -f1)"/status
 exit 0

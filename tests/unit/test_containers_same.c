@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/* agent/container.c: whether the registry has to be read again. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/container.h"
+#include "common/cleanup.h"
+#include "common/proc.h"
+#include "tests/unit/tmpdir.h"
+
+#define N 3
+
+static pid_t process[N];
+static struct containers containers;
+
+static void write_record(const char *dir, const char *id)
+{
+	static char bundle[] = "/run/bundle", spec[] = "{}", boot[37];
+	struct gs_record record = {
+		.id = (char *)id,
+		.bundle = bundle,
+		.role = GS_ROLE_HOLDER,
+		.boot_id = boot,
+		.spec = spec,
+		.spec_len = 2,
+	};
+
+	(void)gs_boot_id(boot, NULL);
+	assert_int_equal(gs_registry_write(dir, &record, NULL), 0);
+}
+
+static void write_hook(const char *dir, const char *id, pid_t pid, uint64_t start)
+{
+	static char cgroup[] = "/";
+	struct gs_hook_record hook = {
+		.pid = pid, .start_ticks = start, .pid_ns = 1, .cgroup = cgroup
+	};
+
+	assert_int_equal(gs_registry_write_hook(dir, id, &hook, NULL), 0);
+}
+
+/* Reads them until no write of its own, or of the moment before, is news. */
+static void look(const char *dir)
+{
+	const struct cards cards = { 0 };
+	const struct gs_catalogue catalogue = { 0 };
+	const struct settings settings = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		containers_free(&containers);
+		/* a file system's clock is coarse */
+		(void)usleep(20000);
+		assert_int_equal(containers_read(dir, &cards, &catalogue, &settings, &containers,
+						 NULL, NULL),
+				 0);
+	}
+}
+
+static int setup(void **state)
+{
+	char *dir = tmpdir_make();
+
+	*state = dir;
+	for (int i = 0; i < N; i++) {
+		char id[3] = { 'c', (char)('0' + i), '\0' };
+		uint64_t start = 0;
+
+		process[i] = fork();
+		if (process[i] == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				(void)pause();
+		}
+		write_record(dir, id);
+		assert_int_equal(gs_proc_start(process[i], &start, NULL), 0);
+		write_hook(dir, id, process[i], start);
+	}
+	look(dir);
+	assert_int_equal(containers.n, N);
+	return 0;
+}
+
+static void end(int i)
+{
+	if (process[i] <= 0)
+		return;
+	(void)kill(process[i], SIGKILL);
+	(void)waitpid(process[i], NULL, 0);
+	process[i] = 0;
+}
+
+static int teardown(void **state)
+{
+	for (int i = 0; i < N; i++)
+		end(i);
+	containers_free(&containers);
+	tmpdir_remove(*state);
+	return 0;
+}
+
+static void nothing_happened(void **state)
+{
+	assert_true(containers_same(*state, &containers));
+	assert_true(containers_same(*state, &containers));
+}
+
+static void a_process_ended(void **state)
+{
+	end(N - 1);
+	assert_false(containers_same(*state, &containers));
+	/* once that is known, it is nothing new */
+	look(*state);
+	assert_false(containers.v[N - 1].alive);
+	assert_true(containers_same(*state, &containers));
+	end(0);
+	assert_false(containers_same(*state, &containers));
+}
+
+static void its_parent_has_not_looked_yet(void **state)
+{
+	siginfo_t info;
+
+	(void)kill(process[1], SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)process[1], &info, WEXITED | WNOWAIT), 0);
+	assert_false(containers_same(*state, &containers));
+}
+
+static void its_number_is_anothers(void **state)
+{
+	containers.v[1].hook.start_ticks++;
+	assert_false(containers_same(*state, &containers));
+}
+
+static void a_record_came(void **state)
+{
+	(void)usleep(20000);
+	write_record(*state, "new");
+	assert_false(containers_same(*state, &containers));
+}
+
+static void one_was_deleted(void **state)
+{
+	(void)usleep(20000);
+	assert_int_equal(gs_registry_mark_deleted(*state, "c1", NULL), 0);
+	assert_false(containers_same(*state, &containers));
+	/* as long as it runs, it is looked at */
+	look(*state);
+	assert_true(containers.leaving);
+	assert_false(containers_same(*state, &containers));
+	end(1);
+	look(*state);
+	assert_int_equal(containers.n, N - 1);
+	assert_true(containers_same(*state, &containers));
+}
+
+static void one_has_no_process_yet(void **state)
+{
+	write_record(*state, "new");
+	look(*state);
+	assert_true(containers.incomplete);
+	assert_false(containers_same(*state, &containers));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(nothing_happened, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(its_parent_has_not_looked_yet, setup, teardown),
+		cmocka_unit_test_setup_teardown(its_number_is_anothers, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_record_came, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_was_deleted, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_has_no_process_yet, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("containers_same", tests, NULL, NULL);
+}
