@@ -19,6 +19,7 @@ struct job {
 	const struct plan *plan;
 	const struct gs_kstate *state;
 	const struct apply_ops *ops;
+	struct gs_strv renewed; /* holdings that were made anew: nobody is linked to them yet */
 	bool told;
 };
 
@@ -102,6 +103,49 @@ static void add_hooks(struct job *job)
 
 /* ---- Holdings. */
 
+/* Takes a holding away, or starts its way back first. -EBUSY: that is not over. */
+static int end_holding(struct job *job, const struct gs_kholding *k, struct gs_err *err)
+{
+	int r;
+
+	switch (k->state) {
+	case GS_LENDING:
+	case GS_LENT:
+		job->told = true;
+		r = gs_klink_withdraw(job->link, k->name, err);
+		return r < 0 ? r : -EBUSY;
+	case GS_RETURNING:
+	case GS_QUARANTINE:
+		return -EBUSY;
+	default:
+		return gs_klink_holding_del(job->link, k->name, err);
+	}
+}
+
+/*
+ * The module changes a holding's times, not its nodes: one whose cards have become others (a
+ * container that joins two pods' cards, a card that was plugged anew) is made anew, as soon as it
+ * is not lent. True: it can be set now.
+ */
+static bool renew_holding(struct job *job, const struct gs_kholding *k)
+{
+	struct gs_err err = { 0 };
+	int r = end_holding(job, k, &err);
+
+	if (r == -EBUSY)
+		return false;
+	if (report(job, r, &err, "renew holding", k->name) == 0)
+		gs_strv_add(&job->renewed, k->name);
+	return r == 0;
+}
+
+static bool same_times(const struct job *job, const struct plan_holding *h,
+		       const struct gs_kholding *k)
+{
+	return k->lend_after_ms == h->lend_after_ms &&
+	       k->hold_max_ms == job->settings->hold_max_ms && k->settle_ms == h->settle_ms;
+}
+
 static void set_holdings(struct job *job)
 {
 	for (size_t i = 0; i < job->plan->n_holdings; i++) {
@@ -109,18 +153,24 @@ static void set_holdings(struct job *job)
 		const struct gs_kholding *k = gs_kstate_holding(job->state, h->name);
 		struct gs_kholding_set set = {
 			.name = h->name,
-			.devs = k ? NULL : h->devs,
-			.n_devs = k ? 0 : h->n_devs,
+			.devs = h->devs,
+			.n_devs = h->n_devs,
 			.lend_after_ms = h->lend_after_ms,
 			.hold_max_ms = job->settings->hold_max_ms,
 			.settle_ms = h->settle_ms,
 		};
 		struct gs_err err = { 0 };
 
-		if (!h->n_devs ||
-		    (k && k->lend_after_ms == h->lend_after_ms &&
-		     k->hold_max_ms == job->settings->hold_max_ms && k->settle_ms == h->settle_ms))
+		if (!h->n_devs)
 			continue;
+		if (k && plan_same_devs(h, k)) {
+			if (same_times(job, h, k))
+				continue;
+			set.devs = NULL;
+			set.n_devs = 0;
+		} else if (k && !renew_holding(job, k)) {
+			continue;
+		}
 		(void)report(job, gs_klink_holding_set(job->link, &set, &err), &err, "holding",
 			     h->name);
 	}
@@ -160,17 +210,57 @@ static int set_watch(struct job *job, const struct plan_watch *w, struct gs_err 
 	return gs_klink_watch_set(job->link, &set, err);
 }
 
-/* Does the module's watch name just what the plan's does? A member may name less, and join. */
-static bool fits(const struct plan_watch *w, const struct gs_kwatch *k, bool *ret_joins)
+/*
+ * Is the module's watch about the very container that runs? One that was made anew under its old id
+ * (docker restart, ctr task) has another PID namespace, or another cgroup of the same name.
+ */
+static bool same_who(const struct plan_watch *w, const struct gs_kwatch *k)
+{
+	struct gs_kwho who;
+
+	if (!w->by_cgroup)
+		return k->pidns == (uint32_t)w->container->hook.pid_ns;
+	return k->pidns == 0 && w->container->cgroup &&
+	       gs_kwho_cgroup(w->container->cgroup, &who, NULL) == 0 &&
+	       who.cgroup_id == k->cgroup_id;
+}
+
+/*
+ * Is the module's watch the plan's? A member may name fewer holdings, or one that was made anew,
+ * and join.
+ */
+static bool fits(const struct job *job, const struct plan_watch *w, const struct gs_kwatch *k,
+		 bool *ret_joins)
 {
 	*ret_joins = false;
-	if (k->role != w->role)
+	if (k->role != w->role || !same_who(w, k))
 		return false;
 	for (size_t i = 0; i < k->holdings.n; i++)
 		if (!gs_strv_has(&w->holdings, k->holdings.v[i]))
 			return false;
-	*ret_joins = k->holdings.n < w->holdings.n;
+	*ret_joins = k->holdings.n < w->holdings.n ||
+		     gs_strv_intersect(&w->holdings, &job->renewed);
 	return true;
+}
+
+/*
+ * A borrower's watch stays as it was made: it counts the files that are open. Only one that is
+ * about a container before this one goes; where it can't (somebody has such a file still), the new
+ * one may not run. True: there is none now.
+ */
+static bool renew_borrower(struct job *job, const struct plan_watch *w, const struct gs_kwatch *k)
+{
+	struct gs_err err = { 0 };
+
+	if (same_who(w, k)) {
+		if (k->revoked)
+			job->ops->unlawful(w->container, "a lender is back", job->ops->arg);
+		return false;
+	}
+	if (gs_klink_watch_del(job->link, w->name, &err) == 0)
+		return true;
+	job->ops->unlawful(w->container, err.msg, job->ops->arg);
+	return false;
 }
 
 static void set_watches(struct job *job, bool borrowers)
@@ -184,14 +274,11 @@ static void set_watches(struct job *job, bool borrowers)
 
 		if ((w->role == GS_BORROWER) != borrowers)
 			continue;
-		if (k && !fits(w, k, &joins) && w->role != GS_BORROWER) {
+		if (k && w->role == GS_BORROWER) {
+			joins = renew_borrower(job, w, k);
+		} else if (k && !fits(job, w, k, &joins)) {
 			(void)gs_klink_watch_del(job->link, w->name, &err);
 			joins = true;
-		}
-		if (k && w->role == GS_BORROWER) {
-			if (k->revoked)
-				job->ops->unlawful(w->container, "a lender is back", job->ops->arg);
-			continue;
 		}
 		if (!joins)
 			continue;
@@ -244,21 +331,11 @@ static void remove_holdings(struct job *job)
 	for (size_t i = 0; i < job->state->n_holdings; i++) {
 		const struct gs_kholding *k = &job->state->holdings[i];
 		struct gs_err err = { 0 };
-		int r = 0;
+		int r;
 
 		if (plan_holding(job->plan, k->name))
 			continue;
-		switch (k->state) {
-		case GS_LENDING:
-		case GS_LENT:
-			r = gs_klink_withdraw(job->link, k->name, &err);
-			break;
-		case GS_RETURNING:
-		case GS_QUARANTINE:
-			continue;
-		default:
-			r = gs_klink_holding_del(job->link, k->name, &err);
-		}
+		r = end_holding(job, k, &err);
 		if (r != -EBUSY)
 			(void)report(job, r, &err, "remove holding", k->name);
 	}
@@ -284,5 +361,6 @@ bool apply_plan(struct gs_klink *link, const struct inventory *inventory,
 	set_watches(&job, true);
 	remove_watches(&job);
 	remove_holdings(&job);
+	gs_strv_free(&job.renewed);
 	return job.told;
 }

@@ -124,8 +124,10 @@ static void on_events(uv_poll_t *poll, int status, int mask)
 {
 	struct kernel *k = poll->data;
 
-	(void)status;
 	(void)mask;
+	/* events were lost (ENOBUFS): libuv takes that for the socket's end, and looks no more */
+	if (status < 0 && !k->resting)
+		(void)uv_poll_start(&k->poll, UV_READABLE, on_events);
 	for (unsigned int i = 0; i < EVENTS_A_TURN && !k->resting; i++)
 		if (!take_event(k))
 			return;

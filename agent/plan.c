@@ -125,7 +125,7 @@ static void set_devs(const struct cards *cards, struct plan_holding *h)
 		qsort(h->devs, h->n_devs, sizeof(*h->devs), compare_devs);
 }
 
-static bool same_devs(const struct plan_holding *h, const struct gs_kholding *k)
+bool plan_same_devs(const struct plan_holding *h, const struct gs_kholding *k)
 {
 	if (h->n_devs != k->devs.n)
 		return false;
@@ -151,7 +151,7 @@ static void set_name(const struct containers *containers, const struct gs_kstate
 		}
 	}
 	for (size_t i = 0; i < kernel->n_holdings; i++) {
-		if (same_devs(h, &kernel->holdings[i])) {
+		if (plan_same_devs(h, &kernel->holdings[i])) {
 			memcpy(h->name, kernel->holdings[i].name, sizeof(h->name));
 			return;
 		}

@@ -57,6 +57,9 @@ void plan_make(const struct containers *containers, const struct cards *cards,
 const struct plan_holding *plan_holding(const struct plan *plan, const char *name);
 const struct plan_holding *plan_holding_of_card(const struct plan *plan, const char *card);
 
+/* Are the nodes that the module has for a holding those of the plan? */
+bool plan_same_devs(const struct plan_holding *h, const struct gs_kholding *k);
+
 /* The watch of that container's id; NULL: none. */
 const struct plan_watch *plan_watch(const struct plan *plan, const char *id);
 

@@ -23,3 +23,8 @@ LDFLAGS_test_server = -Wl,--wrap=ops_serve,--wrap=ops_ready
 # A node without cards and without a kernel module.
 LDFLAGS_test_reconcile = -Wl,--wrap=kernel_link,--wrap=inventory_cards \
 	-Wl,--wrap=inventory_catalogue,--wrap=inventory_complete
+
+# What the module is told is written down; every cgroup has the id that the test says.
+LDFLAGS_test_apply = -Wl,--wrap=inventory_cards,--wrap=gs_kwho_cgroup \
+	-Wl,--wrap=gs_klink_holding_set,--wrap=gs_klink_holding_del,--wrap=gs_klink_withdraw \
+	-Wl,--wrap=gs_klink_watch_set,--wrap=gs_klink_watch_del
