@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which system calls the agent may make. */
 #include <errno.h>
+#include <linux/nsfs.h>
 #include <linux/sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -80,8 +81,9 @@ static const char *const deadly[] = {
 static const char *const quiet[] = { "clone3", "io_uring_setup" };
 
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
+/* NS_GET_PARENT: a container in a container is the outer one's (strangers.c). */
 static const unsigned long requests[] = {
-	FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ,
+	FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, NS_GET_PARENT,
 };
 /* PR_SET_VMA: how newer glibc names its memory. */
 static const int options[] = { PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ,

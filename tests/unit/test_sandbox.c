@@ -2,6 +2,7 @@
 /* The agent's capabilities and system call filter, each tried in a process of its own. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -120,9 +121,12 @@ static void denied_is_enosys_and_counted(void **state)
 
 static void arguments_body(void)
 {
+	int ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
 	char *page;
 
 	filter();
+	/* whose container is this one in? Of our own namespace nobody is told. */
+	CHECK(ns >= 0 && ioctl(ns, NS_GET_PARENT) == -1 && errno == EPERM);
 	CHECK(socket(AF_PACKET, SOCK_RAW, 0) == -1 && errno == ENOSYS);
 	CHECK(socketpair(AF_INET, SOCK_STREAM, 0, (int[2]){ 0 }) == -1 && errno == ENOSYS);
 	CHECK(ioctl(0, TIOCSTI, "x") == -1 && errno == ENOSYS);
