@@ -180,3 +180,24 @@ EOF
 	[ "$status" -eq 0 ]
 	last_line "2 passed, 0 failed, 0 skipped"
 }
+
+@test "files of one line side by side: all are counted, and one that fails" {
+	mkdir "$BATS_TEST_TMPDIR/d"
+	# each waits for the other: one after the other, neither would end
+	for i in 1 2; do
+		cat >"$BATS_TEST_TMPDIR/d/$i" <<-END
+			: >"$BATS_TEST_TMPDIR/here$i"
+			until [ -e "$BATS_TEST_TMPDIR/here$((3 - i))" ]; do sleep 0.1; done
+			echo 1..2; echo ok 1 - a; echo "ok 2 - b # SKIP for want of $i"
+		END
+	done
+	cat >"$BATS_TEST_TMPDIR/d/3" <<<'echo 1..1; echo not ok 1 - third; exit 1'
+	echo "a 20/2 $BATS_TEST_TMPDIR/d/* bash {}" >"$SUITES"
+	run tests/run a
+	[ "$status" -eq 1 ]
+	last_line "2 passed, 1 failed, 2 skipped"
+	grep -q 'FAIL third' <<<"$output"
+	grep -q 'for want of 1' <<<"$output"
+	grep -q 'for want of 2' <<<"$output"
+	grep -q 'not ok 1 - third' "$TEST_LOGS/a_3.log"
+}
