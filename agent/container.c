@@ -15,6 +15,9 @@
 #include "common/xalloc.h"
 #include "gpushare/registry.h"
 
+/* How long the next runtime may take from the end of what we do at a create: hooks of others. */
+#define STARTING_MS 120000
+
 static void container_free(struct container *c)
 {
 	gs_record_free(&c->rec);
@@ -84,6 +87,22 @@ static bool is_exempt(const struct container *c, const struct settings *settings
 	return false;
 }
 
+/* Is it so young that its process is waited for? */
+static bool is_young(const struct gs_record *rec)
+{
+	return !rec->deadline_ms || gs_boottime_ms() < rec->deadline_ms + STARTING_MS;
+}
+
+/*
+ * A create that fails, or is killed, leaves a record that not every engine deletes. Nobody waits
+ * for its process for ever: its cards would never be lent again. Where no file could tell of that
+ * process, it may be there unseen.
+ */
+static bool may_come(const struct gs_record *rec)
+{
+	return !rec->pid_file || is_young(rec);
+}
+
 static int read_one(const char *run_dir, const char *id, const struct cards *cards,
 		    const struct gs_catalogue *cat, const struct settings *settings,
 		    struct container *c, struct gs_err *err)
@@ -97,6 +116,7 @@ static int read_one(const char *run_dir, const char *id, const struct cards *car
 	c->alive = gs_registry_alive(run_dir, &c->rec, &pid, NULL) == 0;
 	if (gs_registry_read_hook(run_dir, id, &c->hook, NULL) < 0 && c->alive)
 		complete(run_dir, c, pid);
+	c->starting = !c->alive && !c->hook.pid && !c->deleted && may_come(&c->rec);
 	if (c->hook.pid)
 		c->cgroup = gs_cgroup_folder(GS_CGROUP_ROOT, c->hook.cgroup);
 	container_cards(&c->rec, cards, cat, &c->cards);
@@ -189,7 +209,7 @@ int containers_read(const char *run_dir, const struct cards *cards, const struct
 			container_free(&c);
 			continue;
 		}
-		if (!c.hook.pid && !c.deleted)
+		if ((c.starting || (c.alive && !c.hook.pid && !c.deleted)) && is_young(&c.rec))
 			ret->incomplete = true;
 		if (c.alive && c.deleted)
 			ret->leaving = true;

@@ -17,6 +17,7 @@ struct container {
 	struct gs_hook_record hook; /* pid 0: not seen yet */
 	bool deleted; /* `delete` was called */
 	bool alive; /* that process runs */
+	bool starting; /* it is not to be seen yet, and may come */
 	char *cgroup; /* absolute folder; NULL: not seen yet, or gone */
 	struct gs_strv cards; /* names, sorted */
 	bool exempt; /* the operator says that its use of a card is nobody's */

@@ -56,15 +56,17 @@ static int check_card(struct agent *agent, struct hold *hold, const struct plan_
 {
 	const struct load *load = inventory_load(agent->inventory, name);
 	const struct seen_card *seen = agent_card(agent, name);
-	uint64_t now = gs_boottime_ms();
+	uint64_t now = gs_boottime_ms(), free_memory;
 
 	if (!load || !load->known)
 		return not_now(hold, "the load of a card is not known");
 	if (!seen->quiet_since_ms || now - seen->quiet_since_ms < plan->lend_after_ms)
 		return not_now(hold, "a card was busy a while ago");
+	/* a tool may tell of more than there is */
+	free_memory =
+		load->memory_used < load->memory_total ? load->memory_total - load->memory_used : 0;
 	if (load->memory_known && load->memory_total &&
-	    (load->memory_total - load->memory_used) / 100 * 100 <
-		    load->memory_total / 100 * agent->settings.lend_min_free)
+	    free_memory / 100 * 100 < load->memory_total / 100 * agent->settings.lend_min_free)
 		return not_now(hold, "too little of a card's memory is free");
 	if (strangers_on(agent, name, load))
 		return not_now(hold, "a process that belongs to nobody known uses a card");

@@ -56,7 +56,7 @@ const struct plan_watch *plan_watch(const struct plan *plan, const char *id)
 static bool is_user(const struct container *c)
 {
 	return c->rec.role != GS_ROLE_BORROWER && !c->exempt && c->cards.n &&
-	       (c->alive || (!c->hook.pid && !c->deleted));
+	       (c->alive || c->starting);
 }
 
 /*

@@ -23,7 +23,8 @@
 static pid_t process[N];
 static struct containers containers;
 
-static void write_record(const char *dir, const char *id)
+/* @pid_file may be NULL; @deadline_ms 0: none. */
+static void write_record_of(const char *dir, const char *id, char *pid_file, uint64_t deadline_ms)
 {
 	static char bundle[] = "/run/bundle", spec[] = "{}", boot[37];
 	struct gs_record record = {
@@ -31,12 +32,19 @@ static void write_record(const char *dir, const char *id)
 		.bundle = bundle,
 		.role = GS_ROLE_HOLDER,
 		.boot_id = boot,
+		.pid_file = pid_file,
+		.deadline_ms = deadline_ms,
 		.spec = spec,
 		.spec_len = 2,
 	};
 
 	(void)gs_boot_id(boot, NULL);
 	assert_int_equal(gs_registry_write(dir, &record, NULL), 0);
+}
+
+static void write_record(const char *dir, const char *id)
+{
+	write_record_of(dir, id, NULL, 0);
 }
 
 static void write_hook(const char *dir, const char *id, pid_t pid, uint64_t start)
@@ -171,6 +179,29 @@ static void one_has_no_process_yet(void **state)
 	assert_false(containers_same(*state, &containers));
 }
 
+/* What a create that failed has left. */
+static void one_will_have_none(void **state)
+{
+	static char pid_file[] = "/none/such";
+	uint64_t now = gs_boottime_ms();
+
+	write_record_of(*state, "new", pid_file, now + 15000);
+	look(*state);
+	assert_true(containers_find(&containers, "new")->starting);
+	assert_true(containers.incomplete);
+	write_record_of(*state, "new", pid_file, now > 600000 ? now - 600000 : 1);
+	look(*state);
+	if (now <= 600000)
+		skip(); /* this machine has just started */
+	assert_false(containers_find(&containers, "new")->starting);
+	assert_false(containers.incomplete);
+	/* nobody could tell of this one's process: it may be there */
+	write_record_of(*state, "new", NULL, now - 600000);
+	look(*state);
+	assert_true(containers_find(&containers, "new")->starting);
+	assert_false(containers.incomplete);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +212,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_record_came, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_was_deleted, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_has_no_process_yet, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_will_have_none, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("containers_same", tests, NULL, NULL);

@@ -203,9 +203,10 @@ static void who_is_not_there_is_no_member(void **state)
 	assert_int_equal(plan(s)->n_holdings, 0);
 	/* but one that is being created is, without a watch yet */
 	s->containers.v[0].hook.pid = 0;
+	s->containers.v[0].starting = true;
 	assert_int_equal(plan(s)->n_holdings, 1);
 	assert_int_equal(s->plan.n_watches, 0);
-	s->containers.v[0].deleted = true;
+	s->containers.v[0].starting = false;
 	assert_int_equal(plan(s)->n_holdings, 0);
 }
 
