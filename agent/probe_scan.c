@@ -18,8 +18,9 @@
 
 /* A node with 10,000 containers has a tenth of that. */
 #define FILES_MAX 4000000
-/* How many processes to look at before looking whether somebody waits. */
+/* How many processes, or files of one, to look at before looking whether somebody waits. */
 #define HURRY_EVERY 8
+#define HURRY_FILES 256
 
 pid_t probe_agent;
 int probe_scan_hurry = -1;
@@ -64,6 +65,19 @@ static void look_at(struct scan *scan, pid_t pid, int procfd, int dirfd, const c
 		scan->found(card, pid, procfd, name, scan->arg);
 }
 
+/* Does somebody wait for us? A card's return must not wait for a walk over all processes. */
+static bool hurry(void)
+{
+	struct pollfd p = { probe_scan_hurry, POLLIN, 0 };
+
+	return probe_scan_hurry >= 0 && poll(&p, 1, 0) > 0;
+}
+
+static int urgent(struct gs_err *err)
+{
+	return gs_err_set(err, EINTR, "something else is more urgent");
+}
+
 static int scan_process(struct scan *scan, int proc, const char *name, pid_t pid,
 			struct gs_err *err)
 {
@@ -83,18 +97,13 @@ static int scan_process(struct scan *scan, int proc, const char *name, pid_t pid
 		if (++scan->files > FILES_MAX)
 			return gs_err_set(err, E2BIG, "more than %d open files", FILES_MAX);
 		look_at(scan, pid, procfd, dirfd(d), e->d_name);
+		/* one process may have a million of them */
+		if (scan->files % HURRY_FILES == 0 && hurry())
+			return urgent(err);
 	}
 	if (errno && !gone(errno))
 		return gs_err_errno(err, errno, "open files of process %s", name);
 	return 0;
-}
-
-/* Does somebody wait for us? A card's return must not wait for a walk over all processes. */
-static bool hurry(void)
-{
-	struct pollfd p = { probe_scan_hurry, POLLIN, 0 };
-
-	return probe_scan_hurry >= 0 && poll(&p, 1, 0) > 0;
 }
 
 int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void *arg,
@@ -116,7 +125,7 @@ int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void 
 		if (pid > 0 && pid != getpid() && pid != probe_agent)
 			r = scan_process(&scan, dirfd(d), e->d_name, pid, err);
 		if (r == 0 && ++seen % HURRY_EVERY == 0 && hurry())
-			r = gs_err_set(err, EINTR, "something else is more urgent");
+			r = urgent(err);
 	}
 	return r;
 }

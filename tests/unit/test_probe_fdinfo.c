@@ -285,6 +285,33 @@ static void a_walk_is_given_up(void **state)
 	json_decref(a);
 }
 
+/* One process alone can have so many files that looking at them takes a second. */
+static void a_walk_is_given_up_within_a_process(void **state)
+{
+	struct scene *s = *state;
+	cleanup_free char *text =
+		gs_asprintf("%.*s\"load\":{\"source\":\"files\",\"busy\":\"load\"}}",
+			    (int)(strstr(entry, "\"load\"") - entry), entry);
+	int fds[2], in = dup(STDIN_FILENO);
+	json_t *a;
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
+	for (int i = 0; i < 300; i++)
+		add_file(s, 20, 4 + i, "/dev/full", "");
+	start(s, text);
+	s->probe.hurries = true;
+	assert_int_equal(write(fds[1], "\n", 1), 1);
+	a = load(s);
+	assert_null(fakecards_text(a, "loads.0.error"));
+	assert_null(fakecards_at(a, "loads.0.processes"));
+	json_decref(a);
+	assert_int_equal(dup2(in, STDIN_FILENO), STDIN_FILENO);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	(void)close(in);
+}
+
 /* Nothing is better than a list that may lack somebody. */
 static void processes_that_may_not_be_looked_at(void **state)
 {
@@ -318,6 +345,7 @@ int main(void)
 		T(processes_of_a_card_of_files),
 		T(real_processes),
 		T(a_walk_is_given_up),
+		T(a_walk_is_given_up_within_a_process),
 		T(processes_that_may_not_be_looked_at),
 	};
 
