@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/agentlink.h"
 #include "common/cgroup_kill.h"
@@ -104,7 +105,10 @@ static int kill_borrowers(const json_t *cgroups, uint64_t deadline_ms, struct gs
 	json_array_foreach(cgroups, i, v) {
 		const char *path = json_string_value(v);
 
-		if (path && gs_cgroup_kill(path, 0, NULL) == -ETIMEDOUT)
+		/* gone: its borrower had ended before */
+		if (!path || access(path, F_OK) < 0)
+			continue;
+		if (gs_cgroup_kill(path, 0, NULL) != -EINVAL)
 			gs_log(GS_LOG_WARN, "no agent answers: killed the borrowers in %s", path);
 	}
 	json_array_foreach(cgroups, i, v) {

@@ -1,8 +1,9 @@
 # shellcheck shell=dash
 # SPDX-License-Identifier: Apache-2.0
-# A million rounds of LEND against touches at the same moment (half an hour to two hours). ROUNDS is
+# A million rounds of LEND against touches at the same moment (twenty minutes to two hours). ROUNDS is
 # how many.
 # runs: deep
+# kernels: 6.1
 # boot: --append mitigations=off
 # seconds: 14400
 . /vm/suite/lib.sh
