@@ -45,6 +45,8 @@ struct seen_card {
 	uint64_t quiet_since_ms; /* CLOCK_BOOTTIME; since then all readings were quiet; 0: not */
 	uint64_t memory_before; /* used when it was lent */
 	bool lent; /* there is a file in lent/ for it */
+	uint64_t cleared_ms; /* of that list of processes nobody was a stranger; */
+	uint64_t cleared_by_ms; /* by that reading of the registry: see strangers.c */
 };
 
 struct agent {

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/kname.h"
 #include "common/proc.h"
+#include "common/xalloc.h"
 
 /* ---- Families. */
 
@@ -152,18 +153,26 @@ static void show_states(struct agent *agent, const struct cards *all)
 
 static void show_users(struct agent *agent, const struct card *card, const struct load *load)
 {
+	cleanup_free double *sums = gs_calloc(agent->containers.n + 1, sizeof(*sums));
+
+	for (size_t i = 0; load->processes_known && i < load->n_processes; i++) {
+		const struct container *c;
+
+		/* whose it is costs a look into /proc, and there may be thousands */
+		if (!load->processes[i].memory)
+			continue;
+		c = container_of_process(agent, load->processes[i].pid);
+		if (c)
+			sums[c - agent->containers.v] += (double)load->processes[i].memory;
+	}
 	for (size_t i = 0; i < agent->containers.n; i++) {
 		const struct container *c = &agent->containers.v[i];
 		cleanup_free char *label = NULL;
-		double sum = 0;
 
 		if (!c->alive || !gs_strv_has(&c->cards, card->name))
 			continue;
-		for (size_t j = 0; load->processes_known && j < load->n_processes; j++)
-			if (container_of_process(agent, load->processes[j].pid) == c)
-				sum += (double)load->processes[j].memory;
 		label = container_label(&c->rec);
-		metrics_set(agent->metrics, &pod_card_memory_bytes, sum, label, card->name,
+		metrics_set(agent->metrics, &pod_card_memory_bytes, sums[i], label, card->name,
 			    gs_role_name(c->rec.role));
 	}
 }

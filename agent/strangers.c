@@ -103,9 +103,25 @@ static bool is_exempt(const struct agent *agent, pid_t pid)
 	return false;
 }
 
+/*
+ * A list of processes that was looked through is good until there is another one, or other
+ * containers: a pod may have thousands of processes on a card, which must not cost others anything.
+ * A stranger is looked for again, since he may have gone.
+ */
+static bool is_cleared(const struct agent *agent, const struct seen_card *seen,
+		       const struct load *load)
+{
+	return seen->cleared_ms == load->processes_at_ms &&
+	       seen->cleared_by_ms == agent->registry_read_ms;
+}
+
 bool strangers_on(struct agent *agent, const char *card, const struct load *load)
 {
-	for (size_t i = 0; load->processes_known && i < load->n_processes; i++) {
+	struct seen_card *seen = agent_card(agent, card);
+
+	if (!load->processes_known || !load->n_processes || is_cleared(agent, seen, load))
+		return false;
+	for (size_t i = 0; i < load->n_processes; i++) {
 		pid_t pid = load->processes[i].pid;
 		const struct container *c = container_of_process(agent, pid);
 		uint64_t start;
@@ -117,5 +133,7 @@ bool strangers_on(struct agent *agent, const char *card, const struct load *load
 			continue;
 		return true;
 	}
+	seen->cleared_ms = load->processes_at_ms;
+	seen->cleared_by_ms = agent->registry_read_ms;
 	return false;
 }

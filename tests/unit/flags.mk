@@ -28,3 +28,6 @@ LDFLAGS_test_reconcile = -Wl,--wrap=kernel_link,--wrap=inventory_cards \
 LDFLAGS_test_apply = -Wl,--wrap=inventory_cards,--wrap=gs_kwho_cgroup \
 	-Wl,--wrap=gs_klink_holding_set,--wrap=gs_klink_holding_del,--wrap=gs_klink_withdraw \
 	-Wl,--wrap=gs_klink_watch_set,--wrap=gs_klink_watch_del
+
+# Who is looked at.
+LDFLAGS_test_strangers = -Wl,--wrap=gs_proc_cgroup
