@@ -41,15 +41,16 @@ void policy_lending(const struct containers *containers, const struct settings *
 		    struct plan_holding *h)
 {
 	const struct container *first = NULL;
-	bool shared = false, claimed = false;
+	bool shared = false, claimed = false, leaving = false;
 
 	h->lend_after_ms = 1;
 	for (size_t i = 0; i < h->members.n; i++) {
 		const struct container *c = containers_find(containers, h->members.v[i]);
 
+		leaving |= c->deleted;
 		if (c->rec.role != GS_ROLE_HOLDER)
 			continue;
-		if (!first)
+		if (!first || (first->deleted && !c->deleted))
 			first = c;
 		ask(c, settings, h);
 	}
@@ -59,13 +60,16 @@ void policy_lending(const struct containers *containers, const struct settings *
 		if (c == first || !c->rec.pod_uid || same_pod(&c->rec, &first->rec))
 			continue;
 		shared |= c->rec.role == GS_ROLE_TARGET;
-		claimed |= c->rec.role == GS_ROLE_HOLDER;
+		/* a pod that is gone but for a process in a driver is no impostor */
+		claimed |= c->rec.role == GS_ROLE_HOLDER && !c->deleted;
 	}
 	h->claimed_twice = claimed;
 	if (!first)
 		h->why_not = "its holder is not there";
 	else if (claimed)
 		h->why_not = "two pods say that they hold its cards";
+	else if (leaving)
+		h->why_not = "a container that was deleted has not ended";
 	else if (shared && !settings->lend_shared)
 		h->why_not = "other pods share it";
 	h->lend = !h->why_not;

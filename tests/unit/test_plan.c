@@ -304,6 +304,21 @@ static void an_impostor_ends_the_lending(void **state)
 	assert_true(s->plan.holdings[0].claimed_twice);
 }
 
+/* Its process hangs in a driver, say, and the same pod is there anew. */
+static void a_pod_that_was_deleted_is_no_impostor(void **state)
+{
+	struct scene *s = *state;
+
+	add(s, "a", "main", GS_ROLE_HOLDER, "x-0", LEND)->deleted = true;
+	add(s, "b", "main", GS_ROLE_HOLDER, "x-0", LEND);
+	assert_false(only(s)->lend);
+	assert_false(s->plan.holdings[0].claimed_twice);
+	assert_string_equal(s->plan.holdings[0].why_not,
+			    "a container that was deleted has not ended");
+	s->containers.v[0].alive = false;
+	assert_true(only(s)->lend);
+}
+
 static void without_its_holder_nothing_is_lent(void **state)
 {
 	struct scene *s = *state;
@@ -346,6 +361,7 @@ int main(void)
 		TEST(nonsense_is_not_lent),
 		TEST(a_shared_card_is_not_lent_unless_the_operator_says_so),
 		TEST(an_impostor_ends_the_lending),
+		TEST(a_pod_that_was_deleted_is_no_impostor),
 		TEST(without_its_holder_nothing_is_lent),
 		TEST(long_names_stay_apart),
 	};
