@@ -23,7 +23,7 @@ declare -A group=(
 	[fuzz]="clang-14 libclang-rt-14-dev llvm-14"
 	[vm]="qemu-system-x86 qemu-system-arm busybox-static cpio kmod xz-utils zstd
 		debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-		bc bison flex libelf-dev libssl-dev runc"
+		bc bison flex libelf-dev libssl-dev runc crun"
 	[node]="debootstrap e2fsprogs protobuf-compiler python3"
 )
 groups="build demo test lint fuzz vm node"

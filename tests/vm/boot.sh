@@ -8,7 +8,7 @@
 #	--build DIR       what build.sh made (default: build/vm/KERNEL); its programs are in PATH,
 #	                  its modules in /vm/modules; tests/vm/suite is /vm/suite
 #	--extra FILE      puts FILE into /vm/extra (again for more)
-#	--agent           puts the agent, the runtime and runc where they lie on a node
+#	--agent           puts the agent, the runtime, runc and crun where they lie on a node
 #	--smp N           processors (2)
 #	--mem MIB         memory (512; the kernel debug 1024)
 #	--thread MODE     single (default) or multi: QEMU 7.2's multi breaks the unhooking of

@@ -5,10 +5,11 @@
 
 # agent_pack FOLDER: puts them below FOLDER, where they lie on a node, without symbols.
 agent_pack() {
-	local root=$1 runc made=$VM_TOP/build/vm/agent
+	local root=$1 runc crun made=$VM_TOP/build/vm/agent
 	[[ $K_ARCH == "$(dpkg --print-architecture)" ]] ||
 		die "the agent runs in guests of this machine's architecture only"
 	runc=$(command -v runc) || die "needs runc"
+	crun=$(command -v crun) || die "needs crun"
 	mkdir -p "$made"
 	(
 		flock 9
@@ -19,6 +20,7 @@ agent_pack() {
 			PREFIX=/usr install
 		rm -rf "$made"/root/usr/share/{man,doc} "$made/root/usr/lib/systemd"
 		cp -L "$runc" "$made/root/usr/sbin/runc"
+		cp -L "$crun" "$made/root/usr/bin/crun"
 		cp "$VM_TOP/tests/fakegpu/fakegpu.json" "$made/root/usr/share/gpushare/vendors.d"
 		agent_libraries "$made/root"
 		# They are unpacked into the guest's memory, and symbols are most of them.
