@@ -96,9 +96,8 @@ quiet_user
 must "a borrower called like the monitor: the card is lent" is_lent $holding
 check "a borrower called like the monitor: it starts" spot monkey 0 main \
 	fgpu alloc /dev/fakegpu0 $mib64 , hold
-# The pattern would exempt it.
-check "a borrower called like the monitor: the names are alike" \
-	grep -q '"identity": "default/monkey/monkey"' $node/bundles/monkey/config.json
+check "a borrower called like the monitor: the operator's pattern would exempt it" \
+	sh -c 'gpusharectl status -o json | grep "\"name\": *\"default/monkey/monkey\""'
 check "a borrower called like the monitor: it has memory" wait_for "$long" uses 0 $mib64
 is "a borrower called like the monitor: a borrower it is" "$(role_of monkey)" borrower
 check "a borrower called like the monitor: the user is back" touch_card 5
