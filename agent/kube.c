@@ -25,6 +25,7 @@ static const struct kube_tune tune = {
 	.watch_quiet_ms = 180000, /* bookmarks come about every minute */
 	.watch_short_ms = 5000,
 	.page = 100,
+	.pods_max = 4096,
 	.object_max = 4 << 20,
 	.deletes_max = 1024,
 	.deletes_active = 4,

@@ -93,6 +93,7 @@ static void on_refused(uv_timer_t *timer)
 {
 	struct kube_request *req = timer->data;
 	struct kube_delete *del = req->arg;
+	struct kube *kube = req->kube;
 	struct gs_err err;
 
 	(void)gs_err_set(&err, del->refused, "pod %s/%s is not deleted: %s", del->namespace,
@@ -100,6 +101,8 @@ static void on_refused(uv_timer_t *timer)
 			 del->refused == ENOBUFS ? "too many wait to be deleted" :
 						   "that is no name of a pod");
 	finish(del, -del->refused, &err);
+	/* it counted as under way, and another one may wait for that */
+	start_next(kube);
 }
 
 static void set_body(struct kube_request *req, const char *uid)

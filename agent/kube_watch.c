@@ -26,6 +26,7 @@ struct kube_watch {
 	char *next; /* the token of the next page */
 	unsigned int list;
 	bool brought; /* this watch brought something */
+	bool full; /* that some are left out was told */
 	struct known *known;
 	size_t n_known;
 };
@@ -40,7 +41,8 @@ static void forget(struct kube_watch *watch, size_t i)
 	watch->known[i] = watch->known[--watch->n_known];
 }
 
-static void note_known(struct kube_watch *watch, const struct kube_pod *pod, bool gone)
+/* False: there are too many, and this is a new one. */
+static bool note_known(struct kube_watch *watch, const struct kube_pod *pod, bool gone)
 {
 	size_t i = 0;
 
@@ -49,8 +51,10 @@ static void note_known(struct kube_watch *watch, const struct kube_pod *pod, boo
 	if (gone) {
 		if (i < watch->n_known)
 			forget(watch, i);
-		return;
+		return true;
 	}
+	if (i == watch->n_known && i >= watch->req.kube->tune.pods_max)
+		return false;
 	if (i == watch->n_known) {
 		watch->known = gs_grow(watch->known, i, sizeof(*watch->known));
 		watch->known[watch->n_known++] = (struct known){
@@ -60,15 +64,21 @@ static void note_known(struct kube_watch *watch, const struct kube_pod *pod, boo
 		};
 	}
 	watch->known[i].list = watch->list;
+	return true;
 }
 
 static void tell(struct kube_watch *watch, const struct kube_pod *pod, bool gone)
 {
 	struct kube *kube = watch->req.kube;
 
-	note_known(watch, pod, gone);
-	if (kube->ops.pod)
-		kube->ops.pod(pod, gone, kube->ops.arg);
+	if (note_known(watch, pod, gone)) {
+		if (kube->ops.pod)
+			kube->ops.pod(pod, gone, kube->ops.arg);
+	} else if (!watch->full) {
+		watch->full = true;
+		kube_note(kube, "more than %zu pods of this node: the others are left out",
+			  kube->tune.pods_max);
+	}
 }
 
 static void tell_object(struct kube_watch *watch, struct js object, bool gone)

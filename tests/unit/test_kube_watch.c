@@ -77,6 +77,29 @@ static void test_watch(void **state)
 	assert_int_equal(kubeclient_asked(&client, "\"Bearer first\""), 2);
 }
 
+/* A server that tells of pods without end does not fill our memory. */
+static void test_too_many(void **state)
+{
+	client.kube->tune.pods_max = 3;
+	kubeclient_put(&client, "a/p1", "u1", "Running", "");
+	kubeclient_put(&client, "a/p2", "u2", "Running", "");
+	kubeclient_put(&client, "a/p3", "u3", "Running", "");
+	kubeclient_put(&client, "a/p4", "u4", "Running", "");
+	kubeclient_put(&client, "a/p5", "u5", "Running", "");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "note: more than 3 pods of this node: the others are left out\n"
+				  "synced\n");
+	assert_int_equal(kubeclient_told(&client, "pod a/p"), 3);
+	assert_int_equal(kubeclient_told(&client, "note: "), 1);
+	/* those that are known change, and go */
+	kubeclient_put(&client, "a/p1", "u1", "Failed", "");
+	kubeclient_until(&client, "pod a/p1 u1 Failed\n");
+	kubeclient_tell(&client, "{'op':'remove','pod':'a/p1'}");
+	kubeclient_until(&client, "gone a/p1 u1\n");
+	kubeclient_put(&client, "a/p6", "u6", "Running", "");
+	kubeclient_until(&client, "pod a/p6 u6 Running\n");
+}
+
 static void test_pages(void **state)
 {
 	client.kube->tune.page = 2;
@@ -381,15 +404,25 @@ int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		test(watch),	     test(pages),
-		test(pages_expired), test(ended_and_resumed),
-		test(bookmark),	     test(gone),
-		test(gone_for_ever), test(short_watches),
-		test(error_event),   test(error_event_gone),
-		test(broken_json),   test(left_out),
-		test(silent),	     test(watch_times_out),
-		test(server_busy),   test(no_server),
-		test(dead_peer),     test(freed_at_once),
+		test(watch),
+		test(too_many),
+		test(pages),
+		test(pages_expired),
+		test(ended_and_resumed),
+		test(bookmark),
+		test(gone),
+		test(gone_for_ever),
+		test(short_watches),
+		test(error_event),
+		test(error_event_gone),
+		test(broken_json),
+		test(left_out),
+		test(silent),
+		test(watch_times_out),
+		test(server_busy),
+		test(no_server),
+		test(dead_peer),
+		test(freed_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup_all, teardown_all);
