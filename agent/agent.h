@@ -79,6 +79,7 @@ struct agent {
 
 	uv_timer_t reconcile_timer, back_timer, lease_timer, revoke_timer;
 	struct gs_strv revoke; /* cards whose grants are to be revoked */
+	uint64_t forget_ms; /* when to look for grants that nobody needs */
 	uv_fs_event_t registry[3]; /* containers/, deleted/, and where that comes and goes */
 	uint64_t registry_read_ms;
 	uint64_t looked_ms; /* when everything was looked at */
@@ -169,8 +170,11 @@ void evictions_free(struct agent *agent);
 /* Renews the leases of grants whose cards are lent, and lets the others run out. */
 void lease_renew(struct agent *agent);
 
-/* Revokes every spot grant of one of the cards, in a moment. */
+/* Revokes every spot grant of one of the cards, as soon as no user waits for anything. */
 void lease_revoke(struct agent *agent, const struct gs_strv *cards);
+
+/* Does so at once with what is still to be revoked: before a card is lent. */
+void lease_revoke_now(struct agent *agent);
 
 /* ---- lent.c: the files in lent/ (include/gpushare/agent.h) */
 

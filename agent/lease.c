@@ -17,6 +17,10 @@
  */
 #define REVOKE_MS 20
 
+/* How long a revoked spot grant is kept for people, and how often to look for old ones. */
+#define KEEP_S (24 * 3600)
+#define FORGET_MS (3600 * 1000)
+
 static bool all_lent(struct agent *agent, const struct gs_strv *cards)
 {
 	for (size_t i = 0; i < cards->n; i++) {
@@ -65,12 +69,33 @@ static void renew(struct agent *agent, const struct gs_grant *grant, const void 
 			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
 }
 
+/* Each lending makes one more, and all of them are read every five seconds. */
+static void forget_old(struct agent *agent)
+{
+	cleanup_strv struct gs_strv names = { 0 };
+
+	if (gs_grant_list(agent->config.lib_dir, &names, NULL) < 0)
+		return;
+	for (size_t i = 0; i < names.n; i++) {
+		cleanup_grant struct gs_grant grant = { 0 };
+
+		if (gs_grant_read(agent->config.lib_dir, names.v[i], &grant, NULL) == 0 &&
+		    grant.kind == GS_GRANT_SPOT && grant.revoked)
+			(void)gs_grant_remove(agent->config.lib_dir, names.v[i], KEEP_S, NULL);
+	}
+}
+
 void lease_renew(struct agent *agent)
 {
+	uint64_t now = gs_boottime_ms();
 	char boot_id[37];
 
 	if (gs_boot_id(boot_id, NULL) == 0)
 		each_spot(agent, renew, boot_id);
+	if (now < agent->forget_ms)
+		return;
+	agent->forget_ms = now + FORGET_MS;
+	forget_old(agent);
 }
 
 static void revoke_one(struct agent *agent, const struct gs_grant *grant, const void *cards)
@@ -84,17 +109,38 @@ static void revoke_one(struct agent *agent, const struct gs_grant *grant, const 
 			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
 }
 
+void lease_revoke_now(struct agent *agent)
+{
+	cleanup_strv struct gs_strv cards = agent->revoke;
+
+	agent->revoke = (struct gs_strv){ 0 };
+	(void)uv_timer_stop(&agent->revoke_timer);
+	if (cards.n)
+		each_spot(agent, revoke_one, &cards);
+}
+
+static bool somebody_waits(const struct agent *agent)
+{
+	for (size_t i = 0; i < agent->n_holds; i++)
+		if (agent->holds[i].state == GS_RETURNING)
+			return true;
+	return false;
+}
+
 static void on_revoke(uv_timer_t *timer)
 {
 	struct agent *agent = timer->data;
 
-	each_spot(agent, revoke_one, &agent->revoke);
-	gs_strv_free(&agent->revoke);
+	/* the module lets no return last */
+	if (somebody_waits(agent))
+		(void)uv_timer_start(timer, on_revoke, REVOKE_MS, 0);
+	else
+		lease_revoke_now(agent);
 }
 
 void lease_revoke(struct agent *agent, const struct gs_strv *cards)
 {
 	gs_strv_merge(&agent->revoke, cards);
-	if (cards->n)
+	if (cards->n && !uv_is_active((uv_handle_t *)&agent->revoke_timer))
 		(void)uv_timer_start(&agent->revoke_timer, on_revoke, REVOKE_MS, 0);
 }

@@ -151,6 +151,8 @@ static int lend(struct agent *agent, struct hold *hold, const struct plan_holdin
 
 	if (!link)
 		return gs_err_set(err, EAGAIN, "the kernel module is not loaded");
+	/* no grant of the last time is good for this one */
+	lease_revoke_now(agent);
 	r = write_files(agent, plan, err);
 	if (r == 0)
 		r = gs_klink_lend(link, hold->name, hold->seq, err);

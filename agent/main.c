@@ -102,6 +102,7 @@ static void stop(struct agent *agent)
 	notify_free(agent->notify);
 	observe_stop(agent);
 	server_stop(agent);
+	lease_revoke_now(agent);
 	pods_stop(agent);
 	inventory_free(agent->inventory);
 	kernel_free(agent->kernel);

@@ -87,6 +87,12 @@ int gs_grant_create(const char *lib_dir, const struct gs_grant *grant, char ret_
 int gs_grant_revoke(const char *lib_dir, const char *name, struct gs_err *err);
 
 /*
+ * Removes the grant and its binding, if nothing was written to it for @age_s seconds; else -EAGAIN.
+ * Who uses it then is told that there is no such grant.
+ */
+int gs_grant_remove(const char *lib_dir, const char *name, unsigned int age_s, struct gs_err *err);
+
+/*
  * Gives a spot grant a lease of this boot until CLOCK_BOOTTIME @deadline_ms. -ECANCELED: it was
  * revoked, which nothing undoes; -EINVAL: it is no spot grant.
  */

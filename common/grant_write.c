@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -119,6 +120,26 @@ static int set_revoked(struct gs_grant *grant, const void *arg, struct gs_err *e
 int gs_grant_revoke(const char *lib_dir, const char *name, struct gs_err *err)
 {
 	return rewrite(lib_dir, name, set_revoked, NULL, true, err);
+}
+
+int gs_grant_remove(const char *lib_dir, const char *name, unsigned int age_s, struct gs_err *err)
+{
+	cleanup_close int dir = grant_open_dir(lib_dir, name, false, err);
+	char file[GRANT_NAME_MAX], bound[GRANT_NAME_MAX];
+	struct stat st;
+
+	if (dir < 0)
+		return dir;
+	(void)snprintf(file, sizeof(file), "%s%s", name, GRANT_FILE);
+	(void)snprintf(bound, sizeof(bound), "%s%s", name, GRANT_BOUND);
+	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return gs_err_errno(err, errno, "%s", grant_label(name).s);
+	if (time(NULL) - st.st_mtime < (time_t)age_s)
+		return gs_err_set(err, EAGAIN, "%s is younger", grant_label(name).s);
+	/* in this order: a binding without a grant binds nobody, a grant without one anybody */
+	if (unlinkat(dir, file, 0) < 0 || (unlinkat(dir, bound, 0) < 0 && errno != ENOENT))
+		return gs_err_errno(err, errno, "remove %s", grant_label(name).s);
+	return 0;
 }
 
 struct lease {

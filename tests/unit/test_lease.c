@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/* agent/lease.c: when grants are revoked, and when they go. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/agent.h"
+#include "common/grant.h"
+#include "common/proc.h"
+#include "common/xalloc.h"
+#include "gpushare/grant.h"
+#include "tests/unit/tmpdir.h"
+
+/* The time after which grants are revoked, several times. */
+#define WHILE_MS 300
+
+static char name[33];
+
+static int setup(void **state)
+{
+	struct agent *agent = gs_calloc(1, sizeof(*agent));
+	struct gs_grant grant = { .kind = GS_GRANT_SPOT, .lease_boot_id = (char *)"x" };
+	struct gs_err err = { 0 };
+
+	agent->loop = gs_calloc(1, sizeof(*agent->loop));
+	agent->config.lib_dir = tmpdir_make();
+	agent->holds = gs_grow(agent->holds, 0, sizeof(*agent->holds));
+	agent->holds[0] = (struct hold){ .state = GS_ACTIVE };
+	agent->n_holds = 1;
+	assert_int_equal(uv_loop_init(agent->loop), 0);
+	(void)uv_timer_init(agent->loop, &agent->revoke_timer);
+	agent->revoke_timer.data = agent;
+	gs_strv_add(&grant.cards, "x-0");
+	if (gs_grant_create(agent->config.lib_dir, &grant, name, &err) < 0)
+		fail_msg("%s", err.msg);
+	gs_strv_free(&grant.cards);
+	*state = agent;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct agent *agent = *state;
+
+	uv_close((uv_handle_t *)&agent->revoke_timer, NULL);
+	(void)uv_run(agent->loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(agent->loop), 0);
+	reconcile_free(agent);
+	tmpdir_remove(agent->config.lib_dir);
+	free(agent->loop);
+	free(agent);
+	return 0;
+}
+
+static bool is_revoked(const struct agent *agent)
+{
+	struct gs_grant grant = { 0 };
+	bool yes;
+
+	assert_int_equal(gs_grant_read(agent->config.lib_dir, name, &grant, NULL), 0);
+	yes = grant.revoked;
+	gs_grant_free(&grant);
+	return yes;
+}
+
+static void revoke_card(struct agent *agent, const char *card)
+{
+	struct gs_strv cards = { 0 };
+
+	gs_strv_add(&cards, card);
+	lease_revoke(agent, &cards);
+	gs_strv_free(&cards);
+}
+
+static void run(struct agent *agent)
+{
+	uint64_t end = gs_boottime_ms() + WHILE_MS;
+
+	while (gs_boottime_ms() < end) {
+		(void)uv_run(agent->loop, UV_RUN_NOWAIT);
+		(void)usleep(1000);
+	}
+}
+
+static void another_cards_grant_stays(void **state)
+{
+	struct agent *agent = *state;
+
+	revoke_card(agent, "x-1");
+	run(agent);
+	assert_false(is_revoked(agent));
+	revoke_card(agent, "x-0");
+	assert_false(is_revoked(agent));
+	run(agent);
+	assert_true(is_revoked(agent));
+}
+
+/* A disk may be slow, and nothing else is done meanwhile. */
+static void nothing_is_written_while_a_user_waits(void **state)
+{
+	struct agent *agent = *state;
+
+	agent->holds[0].state = GS_RETURNING;
+	revoke_card(agent, "x-0");
+	run(agent);
+	assert_false(is_revoked(agent));
+	agent->holds[0].state = GS_ACTIVE;
+	run(agent);
+	assert_true(is_revoked(agent));
+}
+
+static void before_a_card_is_lent_all_is_written(void **state)
+{
+	struct agent *agent = *state;
+
+	agent->holds[0].state = GS_RETURNING;
+	revoke_card(agent, "x-0");
+	lease_revoke_now(agent);
+	assert_true(is_revoked(agent));
+	assert_false(uv_is_active((uv_handle_t *)&agent->revoke_timer));
+}
+
+static void make_old(const struct agent *agent, int age_s)
+{
+	struct timespec times[2] = { { .tv_sec = time(NULL) - age_s }, { .tv_nsec = UTIME_OMIT } };
+	char file[64];
+
+	times[1] = times[0];
+	(void)snprintf(file, sizeof(file), "grants/%s.json", name);
+	assert_int_equal(utimensat(AT_FDCWD, tmpdir_path(agent->config.lib_dir, file), times, 0),
+			 0);
+}
+
+static void old_ones_go(void **state)
+{
+	struct agent *agent = *state;
+	struct gs_grant_user user = { .container_id = "c" };
+
+	assert_int_equal(gs_grant_bind(agent->config.lib_dir, name, &user, NULL), 0);
+	make_old(agent, 100000);
+	lease_renew(agent); /* it is not revoked */
+	assert_int_equal(tmpdir_count(agent->config.lib_dir, "grants"), 2);
+	assert_int_equal(gs_grant_revoke(agent->config.lib_dir, name, NULL), 0);
+	agent->forget_ms = 0;
+	lease_renew(agent); /* it was right now */
+	assert_int_equal(tmpdir_count(agent->config.lib_dir, "grants"), 2);
+	make_old(agent, 100000);
+	lease_renew(agent); /* it looks for them once in a while */
+	assert_int_equal(tmpdir_count(agent->config.lib_dir, "grants"), 2);
+	agent->forget_ms = 0;
+	lease_renew(agent);
+	assert_int_equal(tmpdir_count(agent->config.lib_dir, "grants"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(another_cards_grant_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_is_written_while_a_user_waits, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(before_a_card_is_lent_all_is_written, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(old_ones_go, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("lease", tests, NULL, NULL);
+}
