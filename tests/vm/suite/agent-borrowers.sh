@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Spot containers of every kind, and their user comes back: they are dead and their memory on the
 # card is free before the user's call is served.
-# ROUNDS: how often (1).
+# ROUNDS: how often (1). $next: by which runtime, if not runc.
 # kernels: 6.1
 # boot: --agent --mem 768
 # seconds: 1200
@@ -40,6 +40,27 @@ borrower() {
 	user_back "$what" $name
 }
 
+# other_borrower WHAT NAME STEP...: the same on the other card, with steps of fgpu; its user's call is
+# held. other_back WHAT NAME: that call has been served.
+other_borrower() {
+	local what=$1 name=$2
+	must "$what: the card is lent" wait_for "$long" state_is other lent
+	shift 2
+	check "$what: it starts" spot $name 1 other fgpu alloc /dev/fakegpu1 $mib64 , "$@"
+	check "$what: it has memory on the card" wait_for "$long" uses 1 $mib64
+	token=$((token + 1))
+	inside $other fgpu echo /dev/fakegpu1 $token >/dev/null &
+	other_call=$! other_token=$token
+}
+
+other_back() {
+	wait $other_call
+	is "$1: the user is back" $? 0
+	check "$1: with no memory left on the card" served_clean $other_token 1
+	check "$1: $2 is dead" gone $2
+	remove $2
+}
+
 # The same file by so many names.
 files_64() {
 	local folder=/dev i=0
@@ -64,7 +85,11 @@ both_lent() {
 	is_lent main && wait_for "$long" state_is other lent
 }
 
+# What takes long goes on, on the other card, while the next kinds are tried.
 kinds() {
+	echo >/sys/kernel/debug/fakegpu/clear
+	other_borrower "is stuck in the driver for 5 s" stuck \
+		sleep /dev/fakegpu1 5000 uninterruptible , hold
 	must "exits at once: the card is lent" is_lent main
 	check "exits at once: it starts" spot short 0 main fgpu ping /dev/fakegpu0
 	check "exits at once: it has ended" wait_for "$long" gone short
@@ -81,17 +106,15 @@ kinds() {
 		wait_for "$long" sh -c '[ "$(kt state main files)" = 64 ]'
 	user_back "holds 64 files" files
 
-	borrower "is stuck in the driver for 5 s" stuck \
-		fgpu alloc /dev/fakegpu0 $mib64 , sleep /dev/fakegpu0 5000 uninterruptible , hold
 	borrower "has a namespace below its own" nested unshare -U -p -f $use
 
 	must "is frozen: it has memory on the card" borrow frozen
 	check "is frozen: it is" freeze frozen
 	user_back "is frozen" frozen
 
-	echo 3000 >/sys/class/fakegpu/fakegpu0/free_delay_ms
-	borrower "its memory is late" late $use
-	echo -1 >/sys/class/fakegpu/fakegpu0/free_delay_ms
+	other_back "is stuck in the driver for 5 s" stuck
+	echo 1500 >/sys/class/fakegpu/fakegpu1/free_delay_ms
+	other_borrower "its memory is late" late hold
 
 	# ---- Several.
 	must "two borrowers of a card: the first one" borrow one
@@ -100,6 +123,9 @@ kinds() {
 	check "two borrowers of a card: both have it open" \
 		wait_for "$long" sh -c '[ "$(kt state main files)" = 2 ]'
 	user_back "two borrowers of a card" one two
+
+	other_back "its memory is late" late
+	echo -1 >/sys/class/fakegpu/fakegpu1/free_delay_ms
 
 	must "one of two lenders is back: both cards are lent" both_lent
 	check "one of two lenders is back: a borrower of both starts" \
@@ -140,6 +166,7 @@ other=$(pid_of other)
 round=0
 while [ $round -lt "${ROUNDS:-1}" ]; do
 	round=$((round + 1))
+	echo "# round $round, $(uptime_now) s"
 	kinds
 done
 is "nothing ended in quarantine" "$(kt status quarantine)" 0
