@@ -40,8 +40,8 @@ borrower() {
 	user_back "$what" $name
 }
 
-# other_borrower WHAT NAME STEP...: the same on the other card, with steps of fgpu; its user's call is
-# held. other_back WHAT NAME: that call has been served.
+# other_borrower WHAT NAME STEP...: the same on the other card, with steps of fgpu; its user's call
+# waits. other_back WHAT NAME: that call has been served.
 other_borrower() {
 	local what=$1 name=$2
 	must "$what: the card is lent" wait_for "$long" state_is other lent
