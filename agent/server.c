@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The agent's socket (include/gpushare/agent.h): packets in, packets out, root only. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -44,6 +46,7 @@ struct server {
 	struct agent *agent;
 	uv_poll_t poll;
 	int fd;
+	int lock; /* held as long as we live: who is the agent */
 	char *path;
 	struct client *clients;
 	unsigned int n_clients;
@@ -256,6 +259,26 @@ void server_changed(struct agent *agent)
 
 /* ---- The socket itself. */
 
+/*
+ * Two agents that start at the same moment both find nobody at the socket, and each would put its
+ * own in the place of the other's. The lock ends with its holder, however that ends.
+ */
+static int lock_agent(const char *run_dir, int *ret, struct gs_err *err)
+{
+	cleanup_free char *path = gs_asprintf("%s/agent.lock", run_dir);
+	cleanup_close int fd =
+		open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+	if (fd < 0)
+		return gs_err_errno(err, errno, "open %s", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ?
+			       gs_err_set(err, EADDRINUSE, "another agent has locked %s", path) :
+			       gs_err_errno(err, errno, "lock %s", path);
+	*ret = gs_steal_fd(&fd);
+	return 0;
+}
+
 /* Does somebody answer there? Then it is another agent's, and stays. */
 static bool is_alive(const struct sockaddr_un *addr)
 {
@@ -300,9 +323,14 @@ int server_start(struct agent *agent, struct gs_err *err)
 		(void)close(fd);
 	server->agent = agent;
 	server->path = gs_asprintf("%s/" GS_AGENT_SOCKET, agent->config.run_dir);
+	server->lock = -1;
+	if (r == 0)
+		r = lock_agent(agent->config.run_dir, &server->lock, err);
 	if (r == 0)
 		r = open_socket(server, err);
 	if (r < 0) {
+		if (server->lock >= 0)
+			(void)close(server->lock);
 		free(server->path);
 		free(server);
 		return r;
@@ -320,8 +348,10 @@ static void on_server_closed(uv_handle_t *handle)
 {
 	struct server *server = handle->data;
 
-	if (--server->open == 0)
+	if (--server->open == 0) {
 		(void)close(server->fd);
+		(void)close(server->lock);
+	}
 	free_stopped(server);
 }
 

@@ -237,6 +237,27 @@ static void changes_are_told_from_the_loop(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
+/* Also one that finds no socket: the other may be about to make it. */
+static void there_is_one_agent(void **state)
+{
+	struct agent agent = { .loop = uv_default_loop(), .config.run_dir = *state };
+	struct gs_err err = { 0 };
+	siginfo_t info;
+
+	assert_int_equal(server_start(&agent, &err), -EADDRINUSE);
+	assert_int_equal(unlink(tmpdir_path(*state, GS_AGENT_SOCKET)), 0);
+	assert_int_equal(server_start(&agent, &err), -EADDRINUSE);
+	assert_non_null(strstr(err.msg, "another agent"));
+	assert_false(tmpdir_has(*state, GS_AGENT_SOCKET));
+	/* when it is dead, however that came, there is room */
+	(void)kill(child, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(server_start(&agent, &err), 0);
+	server_stop(&agent);
+	(void)uv_run(agent.loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(agent.loop), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +268,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(requests_wait_for_the_answer_before, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(changes_are_told_from_the_loop, setup, teardown),
+		cmocka_unit_test_setup_teardown(there_is_one_agent, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
