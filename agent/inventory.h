@@ -20,6 +20,8 @@ struct inventory;
 struct load_process {
 	pid_t pid; /* the host's number */
 	uint64_t memory; /* bytes on the card; 0: not told */
+	bool busy_known; /* busy below was told */
+	double busy; /* 0 to 1: what it did from load.busy_since_ms to load.processes_at_ms */
 };
 
 /* What was read of one card at one moment. */
@@ -31,6 +33,7 @@ struct load {
 	uint64_t memory_used, memory_total; /* bytes; total 0: not told */
 	bool processes_known; /* the list below was told, at processes_at_ms */
 	uint64_t processes_at_ms; /* the list may be older than the rest: see inventory_read() */
+	uint64_t busy_since_ms; /* of the processes' busy; 0: none of them is known */
 	struct load_process *processes; /* who has a context, memory or an open file on it */
 	size_t n_processes;
 };

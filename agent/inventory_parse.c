@@ -159,7 +159,33 @@ int vendor_source_parse_cards(const struct vendor_side *side, const json_t *list
 	return 0;
 }
 
-static int get_processes(const json_t *list, struct load *load, struct gs_err *err)
+/* What part of a time; none: not known. */
+static int get_part(const json_t *busy, bool *ret_known, double *ret, struct gs_err *err)
+{
+	if (busy && (!json_is_number(busy) || !(json_number_value(busy) >= 0) ||
+		     json_number_value(busy) > 1))
+		return gs_err_set(err, EPROTO, "a load that can't be");
+	*ret_known = busy != NULL;
+	*ret = busy ? json_number_value(busy) : 0;
+	return 0;
+}
+
+static int get_process(const json_t *item, struct load_process *ret, struct gs_err *err)
+{
+	uint64_t pid = 0;
+	int r = gs_json_uint(item, "a process", "pid", true, &pid, err);
+
+	if (r == 0)
+		r = gs_json_uint(item, "a process", "memory", false, &ret->memory, err);
+	if (r == 0)
+		r = get_part(json_object_get(item, "busy"), &ret->busy_known, &ret->busy, err);
+	if (r == 0 && (pid == 0 || pid > INT_MAX))
+		r = gs_err_set(err, EPROTO, "a process number that can't be");
+	ret->pid = (pid_t)pid;
+	return r;
+}
+
+static int get_processes(const json_t *list, uint64_t since, struct load *load, struct gs_err *err)
 {
 	struct load_process *v;
 	const json_t *item;
@@ -169,48 +195,45 @@ static int get_processes(const json_t *list, struct load *load, struct gs_err *e
 		return gs_err_set(err, EPROTO, "no list of processes");
 	v = gs_calloc(n + 1, sizeof(*v));
 	json_array_foreach(list, i, item) {
-		uint64_t pid = 0, memory = 0;
-		int r = gs_json_uint(item, "a process", "pid", true, &pid, err);
+		int r = get_process(item, &v[i], err);
 
-		if (r == 0)
-			r = gs_json_uint(item, "a process", "memory", false, &memory, err);
-		if (r == 0 && (pid == 0 || pid > INT_MAX))
-			r = gs_err_set(err, EPROTO, "a process number that can't be");
 		if (r < 0) {
 			free(v);
 			return r;
 		}
-		v[i] = (struct load_process){ (pid_t)pid, memory };
 	}
 	free(load->processes);
 	load->processes = v;
 	load->n_processes = n;
 	load->processes_known = true;
 	load->processes_at_ms = load->at_ms;
+	load->busy_since_ms = since < load->at_ms ? since : load->at_ms;
 	return 0;
 }
 
 int vendor_source_parse_load(const json_t *obj, struct load *load, struct gs_err *err)
 {
-	const json_t *busy = json_object_get(obj, "busy");
 	const json_t *processes = json_object_get(obj, "processes");
-	uint64_t now = gs_boottime_ms(), at = now, used = 0, total = 0;
+	uint64_t now = gs_boottime_ms(), at = now, used = 0, total = 0, since = 0;
+	double part;
+	bool known;
 	int r = gs_json_uint(obj, "a load", "at_ms", true, &at, err);
 
 	if (r == 0)
 		r = gs_json_uint(obj, "a load", "memory_used", false, &used, err);
 	if (r == 0)
 		r = gs_json_uint(obj, "a load", "memory_total", false, &total, err);
+	if (r == 0)
+		r = gs_json_uint(obj, "a load", "busy_since_ms", false, &since, err);
+	if (r == 0)
+		r = get_part(json_object_get(obj, "busy"), &known, &part, err);
 	if (r < 0)
 		return r;
-	if (busy && (!json_is_number(busy) || !(json_number_value(busy) >= 0) ||
-		     json_number_value(busy) > 1))
-		return gs_err_set(err, EPROTO, "a load that can't be");
 	load->at_ms = at < now ? at : now;
-	load->known = busy != NULL;
-	load->busy = busy ? json_number_value(busy) : 0;
+	load->known = known;
+	load->busy = part;
 	load->memory_known = json_object_get(obj, "memory_used") != NULL;
 	load->memory_used = used;
 	load->memory_total = total;
-	return processes ? get_processes(processes, load, err) : 0;
+	return processes ? get_processes(processes, since, load, err) : 0;
 }

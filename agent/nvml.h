@@ -58,6 +58,13 @@ struct nvml_process_v1 {
 	unsigned long long memory;
 };
 
+/* nvmlProcessUtilizationSample_t: what a process did in a moment that ended at @time_us. */
+struct nvml_sample {
+	unsigned int pid;
+	unsigned long long time_us;
+	unsigned int sm, memory, encoder, decoder; /* percent */
+};
+
 typedef int (*nvml_processes_fn)(nvml_device, unsigned int *count, void *infos);
 
 struct nvml_functions {
@@ -75,6 +82,9 @@ struct nvml_functions {
 	int (*memory_v2)(nvml_device, struct nvml_memory_v2 *);
 	/* Compute, graphics and MPS clients; all of one layout. */
 	nvml_processes_fn processes[3];
+	/* The samples after the time @seen; *count says how many there is room for. */
+	int (*samples)(nvml_device, struct nvml_sample *, unsigned int *count,
+		       unsigned long long seen);
 	int (*mig_mode)(nvml_device, unsigned int *current, unsigned int *pending);
 	int (*mig_max)(nvml_device, unsigned int *);
 	int (*mig_by_index)(nvml_device, unsigned int, nvml_device *);

@@ -19,9 +19,11 @@
  *   CARD  {"id","uuid","pci","index":N,"select":[VALUE,...],
  *          "nodes":[{"path","major":N,"minor":N,"own":B,"revocable":B,"hook":B},...]}
  *   LOAD  {"card":ID,"at_ms":N,"busy":0..1,"memory_used":N,"memory_total":N,
- *          "processes":[{"pid":N,"memory":N},...]}   or   {"card":ID,"error":"sentence"}
+ *          "processes":[{"pid":N,"memory":N,"busy":0..1},...],"busy_since_ms":N}
+ *        or   {"card":ID,"error":"sentence"}
  *
- * Members that are not known are absent. "left_out" tells of a card that could not be listed, while
+ * Members that are not known are absent. A process's "busy" is what it did since "busy_since_ms"
+ * (both times: CLOCK_BOOTTIME). "left_out" tells of a card that could not be listed, while
  * others could.
  */
 #ifndef GPUSHARE_AGENT_PROBE_H
@@ -65,17 +67,22 @@ struct probe_card {
 	void *handle; /* NVML's */
 	bool slice; /* of a card: its nodes are not all its own */
 	uint64_t scan_due_ms; /* when to look for its processes again */
+	uint64_t sampled_ms; /* NVML: when its processes' load was read last; 0: never */
+	unsigned long long sample_us; /* the time, by the library's clock, of the last of those */
 };
 
 struct probe_process {
 	pid_t pid;
 	uint64_t memory;
+	bool busy_known;
+	double busy;
 };
 
 struct probe_load {
 	double busy;
 	bool busy_known, used_known, total_known, processes_known;
 	uint64_t used, total;
+	uint64_t busy_since_ms; /* since when the processes' busy is counted; 0: none is known */
 	struct probe_process *processes;
 	size_t n_processes;
 };
@@ -130,6 +137,12 @@ void probe_load_free(struct probe_load *load);
 void probe_load_process(struct probe_load *load, pid_t pid, uint64_t memory);
 
 /*
+ * What part of the time one of the load's processes kept the card busy: the larger of those told.
+ * One that is none of them is passed over.
+ */
+void probe_load_busy(struct probe_load *load, pid_t pid, double busy);
+
+/*
  * Sets id, uuid, pci, index and select from the card's fields and the entry's templates, and the
  * hook and revocable of its nodes; adds the vendor's nodes that are no card's and are hooked.
  */
@@ -161,15 +174,16 @@ int probe_files_load(struct probe *probe, const struct probe_card *card, struct 
 		     struct gs_err *err);
 int probe_command_load(struct probe *probe, const struct probe_card *card, struct probe_load *ret,
 		       struct gs_err *err);
-int probe_nvml_load(struct probe *probe, const struct probe_card *card, struct probe_load *ret,
+int probe_nvml_load(struct probe *probe, struct probe_card *card, struct probe_load *ret,
 		    struct gs_err *err);
-int probe_nvml_processes(struct probe *probe, const struct probe_card *card, struct probe_load *ret,
+int probe_nvml_processes(struct probe *probe, struct probe_card *card, struct probe_load *ret,
 			 struct gs_err *err);
 void probe_nvml_free(struct nvml *nvml);
 
 /*
  * Loads of @n cards from DRM fdinfo: busy is what their engines did since the last reading (the
  * first one waits a tenth of a second for a second), memory and processes are those of their users.
+ * A process is as busy as the busiest engine of the busiest of its clients.
  */
 int probe_fdinfo_loads(struct probe *probe, const struct probe_card *cards, size_t n,
 		       struct probe_load *rets, struct gs_err *err);

@@ -125,7 +125,7 @@ static int answer_cards(struct probe *probe, json_t *answer, struct gs_err *err)
 }
 
 /* What of a card's load is read from the card itself. */
-static int read_load(struct probe *probe, const struct probe_card *card, struct probe_load *load,
+static int read_load(struct probe *probe, struct probe_card *card, struct probe_load *load,
 		     struct gs_err *err)
 {
 	switch (probe->side.load.source) {
@@ -148,6 +148,7 @@ static void steal_processes(struct probe_load *to, struct probe_load *from)
 	to->processes = gs_steal(from->processes);
 	to->n_processes = from->n_processes;
 	to->processes_known = from->processes_known;
+	to->busy_since_ms = from->busy_since_ms;
 }
 
 static uint64_t cpu_us(void)
@@ -212,8 +213,14 @@ static json_t *load_json(const struct probe_card *card, const struct probe_load 
 		(void)json_object_set_new(process, "pid", json_integer(load->processes[i].pid));
 		(void)json_object_set_new(process, "memory",
 					  json_integer((json_int_t)load->processes[i].memory));
+		if (load->processes[i].busy_known)
+			(void)json_object_set_new(process, "busy",
+						  json_real(load->processes[i].busy));
 		(void)json_array_append_new(list, process);
 	}
+	if (load->busy_since_ms)
+		(void)json_object_set_new(obj, "busy_since_ms",
+					  json_integer((json_int_t)load->busy_since_ms));
 	(void)json_object_set_new(obj, "processes", list);
 	return obj;
 }

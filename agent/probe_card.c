@@ -80,7 +80,22 @@ void probe_load_process(struct probe_load *load, pid_t pid, uint64_t memory)
 	if (load->n_processes == PROBE_PROCESSES_MAX)
 		return;
 	load->processes = gs_grow(load->processes, load->n_processes, sizeof(*load->processes));
-	load->processes[load->n_processes++] = (struct probe_process){ pid, memory };
+	load->processes[load->n_processes++] =
+		(struct probe_process){ .pid = pid, .memory = memory };
+}
+
+void probe_load_busy(struct probe_load *load, pid_t pid, double busy)
+{
+	for (size_t i = 0; i < load->n_processes; i++) {
+		struct probe_process *process = &load->processes[i];
+
+		if (process->pid != pid)
+			continue;
+		if (!process->busy_known || process->busy < busy)
+			process->busy = busy;
+		process->busy_known = true;
+		return;
+	}
 }
 
 bool probe_card_add_node(struct probe_card *card, const char *path, bool own)

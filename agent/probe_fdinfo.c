@@ -35,7 +35,8 @@ struct named {
 
 struct client {
 	uint64_t id;
-	pid_t pid; /* whose files we look at */
+	pid_t *pids; /* whose file it is; the last one's files we look at */
+	size_t n_pids;
 	bool tells; /* how its engines work */
 	uint64_t memory;
 	struct named *v;
@@ -69,6 +70,7 @@ static void client_free(struct client *client)
 	for (size_t i = 0; i < client->n; i++)
 		free(client->v[i].name);
 	free(client->v);
+	free(client->pids);
 }
 
 static void sample_free(struct sample *sample)
@@ -246,9 +248,11 @@ static void found_file(const struct probe_card *card, pid_t pid, int procfd, con
 		reading->rets[at].used += client->memory;
 	}
 	/* The files of a process come one after the other. */
-	if (client->pid != pid)
-		add_memory(&reading->rets[at], pid, client->memory);
-	client->pid = pid;
+	if (client->n_pids && client->pids[client->n_pids - 1] == pid)
+		return;
+	add_memory(&reading->rets[at], pid, client->memory);
+	client->pids = gs_grow(client->pids, client->n_pids, sizeof(*client->pids));
+	client->pids[client->n_pids++] = pid;
 }
 
 static const struct named *engine_of(const struct sample *sample, uint64_t id, const char *name)
@@ -316,6 +320,29 @@ static double busy_of(const struct vendor_side *side, const struct sample *old,
 	return max < 1 ? max : 1;
 }
 
+/* Each process's clients: which of the many that share one did the work, nobody tells. */
+static void processes_busy(const struct vendor_side *side, const struct sample *old,
+			   const struct sample *new, struct probe_load *ret)
+{
+	for (size_t i = 0; i < new->n; i++) {
+		const struct client *client = &new->v[i];
+		double busy = 0;
+
+		for (size_t j = 0; j < client->n; j++) {
+			const struct named *engine = &client->v[j];
+			double its = 0;
+
+			if (!engine->region && counts(&side->load.engines, engine->name))
+				its = part(old, new, client->id, engine);
+			if (its > busy)
+				busy = its;
+		}
+		for (size_t j = 0; client->tells && j < client->n_pids; j++)
+			probe_load_busy(ret, client->pids[j], busy < 1 ? busy : 1);
+	}
+	ret->busy_since_ms = old->at_ns / 1000000;
+}
+
 static struct sample *history(struct probe *probe, const char *card)
 {
 	struct fdinfo *f;
@@ -362,6 +389,7 @@ static void compare(struct probe *probe, size_t n, struct sample *samples, struc
 		if (old->at_ns && samples[i].at_ns > old->at_ns) {
 			rets[i].busy = busy_of(&probe->side, old, &samples[i]);
 			rets[i].busy_known = !samples[i].untold;
+			processes_busy(&probe->side, old, &samples[i], &rets[i]);
 		}
 		sample_free(old);
 		*old = samples[i];

@@ -10,7 +10,11 @@
 
 #include "agent/probe_nvml.h"
 #include "common/cleanup.h"
+#include "common/proc.h"
 #include "common/xalloc.h"
+
+/* Samples come a few times a second. */
+#define SAMPLES_MS 100
 
 static int fail(const struct nvml *nvml, const char *what, int code, struct gs_err *err)
 {
@@ -306,7 +310,55 @@ static int add_processes(const struct nvml *nvml, nvml_device device, nvml_proce
 	return r;
 }
 
-int probe_nvml_processes(struct probe *probe, const struct probe_card *card, struct probe_load *ret,
+/*
+ * How busy each of the card's processes was since the last reading: those that were not have no
+ * sample. The first reading only learns where the samples stand. What the library can't tell, on
+ * slices for one, stays unknown.
+ */
+static void add_busy(const struct nvml *nvml, nvml_device device, struct probe_card *card,
+		     struct probe_load *ret)
+{
+	cleanup_free struct nvml_sample *samples = NULL;
+	unsigned long long seen = card->sample_us;
+	unsigned int n = 256, room;
+	int r;
+
+	/* a return looks at the card's memory many times a second */
+	if (!nvml->f.samples || gs_boottime_ms() - card->sampled_ms < SAMPLES_MS)
+		return;
+	do {
+		room = n;
+		samples = gs_reallocarray(samples, room, sizeof(*samples));
+		memset(samples, 0, room * sizeof(*samples));
+		r = nvml->f.samples(device, samples, &n, seen);
+		if (r == NVML_INSUFFICIENT_SIZE && n <= room)
+			n = room * 2;
+	} while (r == NVML_INSUFFICIENT_SIZE && n < 65536);
+	if (r && r != NVML_NOT_FOUND)
+		return;
+	for (size_t i = 0; card->sampled_ms && i < ret->n_processes; i++)
+		probe_load_busy(ret, ret->processes[i].pid, 0);
+	for (unsigned int i = 0; r == NVML_OK && i < n && i < room; i++) {
+		const struct nvml_sample *s = &samples[i];
+		/* a sample that was never filled has percentages that can't be */
+		unsigned int busy = s->sm <= 100 ? s->sm : 0;
+
+		if (s->time_us <= seen)
+			continue;
+		if (s->encoder <= 100 && s->encoder > busy)
+			busy = s->encoder;
+		if (s->decoder <= 100 && s->decoder > busy)
+			busy = s->decoder;
+		if (card->sampled_ms)
+			probe_load_busy(ret, (pid_t)s->pid, busy / 100.0);
+		if (s->time_us > card->sample_us)
+			card->sample_us = s->time_us;
+	}
+	ret->busy_since_ms = card->sampled_ms;
+	card->sampled_ms = gs_boottime_ms();
+}
+
+int probe_nvml_processes(struct probe *probe, struct probe_card *card, struct probe_load *ret,
 			 struct gs_err *err)
 {
 	const struct nvml *nvml;
@@ -328,10 +380,11 @@ int probe_nvml_processes(struct probe *probe, const struct probe_card *card, str
 			return fail(nvml, "processes", r, err);
 	}
 	ret->processes_known = true;
+	add_busy(nvml, device, card, ret);
 	return 0;
 }
 
-int probe_nvml_load(struct probe *probe, const struct probe_card *card, struct probe_load *ret,
+int probe_nvml_load(struct probe *probe, struct probe_card *card, struct probe_load *ret,
 		    struct gs_err *err)
 {
 	struct nvml_utilization u = { 0 };

@@ -31,6 +31,7 @@ static const struct {
 	{ F(utilization), { "nvmlDeviceGetUtilizationRates" } },
 	{ F(memory), { "nvmlDeviceGetMemoryInfo" } },
 	{ F(memory_v2), { "nvmlDeviceGetMemoryInfo_v2" } },
+	{ F(samples), { "nvmlDeviceGetProcessUtilization" } },
 	{ F(mig_mode), { "nvmlDeviceGetMigMode" } },
 	{ F(mig_max), { "nvmlDeviceGetMaxMigDeviceCount" } },
 	{ F(mig_by_index), { "nvmlDeviceGetMigDeviceHandleByIndex" } },

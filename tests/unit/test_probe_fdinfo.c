@@ -84,6 +84,23 @@ static json_t *load(struct scene *s)
 	return ask(s, "{\"seq\":2,\"op\":\"load\"}");
 }
 
+/* How busy a process is, as told; -1: not told. */
+static double busy_of(json_t *a, int card, int pid)
+{
+	cleanup_free char *path = gs_asprintf("loads.%d.processes", card);
+	const json_t *list = fakecards_at(a, path);
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+		const json_t *busy = json_object_get(one, "busy");
+
+		if (json_integer_value(json_object_get(one, "pid")) == pid)
+			return busy ? json_number_value(busy) : -1;
+	}
+	fail_msg("process %d is not there", pid);
+	return -1;
+}
+
 static void nobody_is_idle(void **state)
 {
 	struct scene *s = *state;
@@ -148,10 +165,21 @@ static void clients_and_engines(void **state)
 	a = load(s);
 	assert_true(fakecards_number(a, "loads.0.busy") == 1);
 	assert_true(fakecards_number(a, "loads.1.busy") == 0);
+	/* Of two processes that share a client either may have done it. */
+	assert_true(busy_of(a, 0, 20) == 1 && busy_of(a, 0, 21) == 1);
+	assert_true(busy_of(a, 1, 22) == 0);
+	assert_true(fakecards_number(a, "loads.0.busy_since_ms") > 0);
 	json_decref(a);
 	/* And not since. */
 	a = load(s);
 	assert_true(fakecards_number(a, "loads.0.busy") == 0);
+	assert_true(busy_of(a, 0, 20) == 0 && busy_of(a, 0, 21) == 0);
+	json_decref(a);
+	/* The other client's work is its process's alone. */
+	add_file(s, 21, 6, "/dev/full", "drm-client-id: 8\ndrm-engine-render: 1 ns\n");
+	a = load(s);
+	assert_true(busy_of(a, 0, 20) == 0);
+	assert_true(busy_of(a, 0, 21) > 0 && busy_of(a, 0, 21) < 0.1);
 	json_decref(a);
 }
 
@@ -196,6 +224,7 @@ static void a_driver_that_tells_nothing(void **state)
 	assert_null(fakecards_at(a, "loads.0.busy"));
 	assert_null(fakecards_at(a, "loads.0.memory_used"));
 	assert_int_equal((int)fakecards_number(a, "loads.0.processes.0.pid"), 20);
+	assert_true(busy_of(a, 0, 20) == -1);
 	assert_true(fakecards_number(a, "loads.1.busy") == 0);
 }
 
@@ -215,6 +244,11 @@ static void processes_of_a_card_of_files(void **state)
 	assert_true(fakecards_number(a, "loads.0.busy") == 0.5);
 	assert_null(fakecards_at(a, "loads.0.memory_used"));
 	assert_int_equal((int)fakecards_number(a, "loads.0.processes.0.memory"), 4096);
+	assert_true(busy_of(a, 0, 20) == -1); /* a first reading has nothing to compare with */
+	json_decref(a);
+	add_file(s, 20, 4, "/dev/full", "drm-client-id: 1\ndrm-engine-render: 5000 ns\n");
+	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
+	assert_true(busy_of(a, 0, 20) > 0);
 	json_decref(a);
 	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"card\":\"0\",\"processes\":\"free\"}");
 	assert_null(fakecards_at(a, "loads.0.processes"));

@@ -195,6 +195,77 @@ static void load_and_processes(void **state)
 	json_decref(a);
 }
 
+static double busy_of(json_t *a, int i)
+{
+	cleanup_free char *path = gs_asprintf("loads.0.processes.%d.busy", i);
+
+	return fakecards_at(a, path) ? fakecards_number(a, path) : -1;
+}
+
+/* A reading that is not too soon after the last one. */
+static json_t *later(struct scene *s)
+{
+	for (size_t i = 0; i < s->probe.n; i++)
+		if (s->probe.v[i].sampled_ms)
+			s->probe.v[i].sampled_ms -= 1000;
+	return load(s);
+}
+
+static void load_of_processes(void **state)
+{
+	struct scene *s = *state;
+	cleanup_buf struct gs_buf many = { 0 };
+	json_t *a = cards(s);
+	double since;
+
+	json_decref(a);
+	tmpdir_write(s->root, "nvml.ctl",
+		     "util 60\nprocess 77 1\nprocess 78 1\nsample 77 1000 90 0\n");
+	/* How old the samples are is not known yet. */
+	a = load(s);
+	assert_true(busy_of(a, 0) == -1 && busy_of(a, 1) == -1);
+	assert_null(fakecards_at(a, "loads.0.busy_since_ms"));
+	json_decref(a);
+	/* Nothing new since then: nobody did anything. */
+	a = later(s);
+	assert_true(busy_of(a, 0) == 0 && busy_of(a, 1) == 0);
+	since = fakecards_number(a, "loads.0.busy_since_ms");
+	assert_true(since > 0 && since < fakecards_number(a, "loads.0.at_ms"));
+	json_decref(a);
+	/* The largest of several; one that was never filled; one of a process that is not there. */
+	tmpdir_write(s->root, "nvml.ctl",
+		     "process 77 1\nprocess 78 1\nsample 77 1000 90 0\nsample 78 1200 20 35\n"
+		     "sample 78 1100 10 0\nsample 77 1100 4294967295 0\nsample 5 1100 50 0\n");
+	a = later(s);
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), 2);
+	assert_true(busy_of(a, 0) == 0);
+	assert_true(busy_of(a, 1) == 0.35);
+	json_decref(a);
+	a = later(s);
+	assert_true(busy_of(a, 1) == 0);
+	json_decref(a);
+	/* Too soon: not asked. */
+	a = load(s);
+	assert_true(busy_of(a, 1) == -1);
+	assert_null(fakecards_at(a, "loads.0.busy_since_ms"));
+	json_decref(a);
+
+	gs_buf_adds(&many, "process 77 1\n");
+	for (int i = 0; i < 400; i++)
+		gs_buf_addf(&many, "sample 77 %d %d 0\n", 2000 + i, i == 399 ? 70 : 1);
+	tmpdir_write(s->root, "nvml.ctl", many.data);
+	a = later(s);
+	assert_true(busy_of(a, 0) == 0.7);
+	json_decref(a);
+	/* A library that can't, today. */
+	tmpdir_write(s->root, "nvml.ctl",
+		     "process 77 1\nsample 77 9000 1 0\nerror DeviceGetProcessUtilization 3\n");
+	a = later(s);
+	assert_null(fakecards_text(a, "loads.0.error"));
+	assert_true(busy_of(a, 0) == -1);
+	json_decref(a);
+}
+
 static void one_lost_card_is_not_all(void **state)
 {
 	struct scene *s = *state;
@@ -249,6 +320,11 @@ static void other_makers_library(void **state)
 	assert_int_equal((int)fakecards_number(l, "loads.1.memory_used"), 350);
 	assert_int_equal(json_array_size(fakecards_at(l, "loads.1.processes")), 1);
 	assert_int_equal((int)fakecards_number(l, "loads.1.processes.0.memory"), 3);
+	/* It tells no process's load, however often it is asked. */
+	json_decref(l);
+	l = load(s);
+	assert_null(fakecards_at(l, "loads.1.processes.0.busy"));
+	assert_null(fakecards_at(l, "loads.1.busy_since_ms"));
 }
 
 static void no_library_or_no_driver(void **state)
@@ -296,6 +372,7 @@ int main(void)
 		T(whole_cards),		 T(slices_are_cards),
 		T(load_and_processes),	 T(one_lost_card_is_not_all),
 		T(other_makers_library), T(no_library_or_no_driver),
+		T(load_of_processes),
 	};
 
 	return cmocka_run_group_tests_name("probe_nvml", tests, NULL, NULL);

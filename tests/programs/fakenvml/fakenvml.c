@@ -7,6 +7,8 @@
  *   mig I              card I is cut: slices in its places 0 and 2
  *   util N, used N, total N, reserved N
  *   process PID MEMORY one of those on every card
+ *   sample PID TIME SM DECODER
+ *                      what it did until TIME, in percent
  *   hang FUNCTION      it never comes back
  *   die FUNCTION       it aborts
  *   error FUNCTION N   it gives this code;
@@ -308,3 +310,42 @@ int V3(nvmlDeviceGetGraphicsRunningProcesses)(void *handle, unsigned int *n, str
 	(void)handle;
 	return processes(n, v);
 }
+
+#ifndef OLD
+struct sample {
+	unsigned int pid;
+	unsigned long long time;
+	unsigned int sm, memory, encoder, decoder;
+};
+
+int nvmlDeviceGetProcessUtilization(void *handle, struct sample *v, unsigned int *n,
+				    unsigned long long seen);
+int nvmlDeviceGetProcessUtilization(void *handle, struct sample *v, unsigned int *n,
+				    unsigned long long seen)
+{
+	unsigned int room = *n;
+	char line[256];
+	FILE *f;
+
+	/* NVML has none for slices. */
+	if (((const struct handle *)handle)->slice >= 0)
+		return 3;
+	f = control();
+	*n = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		struct sample s = { 0 };
+
+		if (sscanf(line, "sample %u %llu %u %u", &s.pid, &s.time, &s.sm, &s.decoder) != 4 ||
+		    s.time <= seen)
+			continue;
+		if (*n < room)
+			v[*n] = s;
+		++*n;
+	}
+	if (f)
+		(void)fclose(f);
+	if (*n > room)
+		return 7;
+	return *n ? enter("DeviceGetProcessUtilization") : 6;
+}
+#endif
