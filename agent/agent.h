@@ -36,6 +36,7 @@ struct hold {
 	uint64_t starting_until_ms; /* a holder is about to start: not lent before */
 	bool alerted; /* that two pods claim its cards was told */
 	uint64_t asked_ms; /* when its cards' processes were asked for; 0: not since it is idle */
+	uint64_t looked_ms; /* when it was lent: since when its users' work speaks against that */
 	char why_not[160]; /* why it is not lent, for people; "": it may be */
 };
 
@@ -43,6 +44,7 @@ struct hold {
 struct seen_card {
 	char *name;
 	uint64_t quiet_since_ms; /* CLOCK_BOOTTIME; since then all readings were quiet; 0: not */
+	uint64_t borrowed_ms; /* when somebody was seen to borrow it last; 0: never */
 	uint64_t memory_before; /* used when it was lent */
 	bool lent; /* there is a file in lent/ for it */
 	uint64_t cleared_ms; /* of that list of processes nobody was a stranger; */

@@ -7,6 +7,7 @@
 #include "agent/events.h"
 #include "agent/observe.h"
 #include "agent/strangers.h"
+#include "agent/unseen.h"
 #include "common/kname.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -198,6 +199,7 @@ static void on_loaded(const struct card *card, const struct load *load, void *ar
 
 	lend_loaded(agent, card, load);
 	end_lending_to_strangers(agent, card, load);
+	unseen_loaded(agent, card, load);
 	back_step(agent);
 	lend_consider(agent);
 }

@@ -17,6 +17,10 @@ static bool is_quiet(const struct load *load)
 {
 	if (!load->known)
 		return false;
+	/* a moment of work between two looks at the card is told of its processes */
+	for (size_t i = 0; load->processes_at_ms == load->at_ms && i < load->n_processes; i++)
+		if (load->processes[i].busy > 0)
+			return false;
 	return load->busy <= 0 || (load->processes_known && load->n_processes == 0);
 }
 
@@ -156,6 +160,7 @@ static int lend(struct agent *agent, struct hold *hold, const struct plan_holdin
 	r = write_files(agent, plan, err);
 	if (r == 0)
 		r = gs_klink_lend(link, hold->name, hold->seq, err);
+	hold->looked_ms = hold->asked_ms ? hold->asked_ms : gs_boottime_ms();
 	hold->asked_ms = 0;
 	if (r < 0) {
 		back_end(agent, hold);

@@ -31,6 +31,8 @@ static const double seconds[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 
 COUNTER(lends, "Times that a holding was lent.", NULL);
 COUNTER(returns, "Times that a lent holding was taken back, by its cause.", "cause");
+COUNTER(unheld_returns, "Returns that only the load told, so that nobody was held, by whose.",
+	"by");
 COUNTER(quarantines, "Returns that borrowers outlived.", NULL);
 COUNTER(fail_opens, "Returns that ended without the agent's word, by what ended them.", "cause");
 COUNTER(unknowns, "Times that a holding's silence ceased to prove anything.", NULL);
@@ -54,6 +56,7 @@ GAUGE(kubernetes_api_up, "1: the Kubernetes API answers.", NULL);
 static const struct metric *const families[] = {
 	&lends,
 	&returns,
+	&unheld_returns,
 	&quarantines,
 	&fail_opens,
 	&unknowns,
@@ -122,6 +125,11 @@ void observe_eviction(struct agent *agent, const char *outcome, uint64_t after_m
 	metrics_inc(agent->metrics, &evictions, 1, outcome);
 	if (strcmp(outcome, "gone") == 0)
 		metrics_observe(agent->metrics, &eviction, (double)after_ms / 1000);
+}
+
+void observe_unheld(struct agent *agent, const char *by)
+{
+	metrics_inc(agent->metrics, &unheld_returns, 1, by);
 }
 
 void observe_reaction(struct agent *agent, uint64_t us)

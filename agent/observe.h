@@ -15,6 +15,9 @@ void observe_event(struct agent *agent, const struct gs_kevent *event);
 /* A borrower was ended: how ("gone", "stuck"), and after how long. */
 void observe_eviction(struct agent *agent, const char *outcome, uint64_t after_ms);
 
+/* A return that nobody could be held for: @by says what told it ("process", "card"). */
+void observe_unheld(struct agent *agent, const char *by);
+
 /* From the event of a return to the first kill that was written, in microseconds. */
 void observe_reaction(struct agent *agent, uint64_t us);
 
