@@ -84,8 +84,10 @@ struct agent {
 	uint64_t forget_ms; /* when to look for grants that nobody needs */
 	uv_fs_event_t registry[3]; /* containers/, deleted/, and where that comes and goes */
 	uint64_t registry_read_ms;
+	bool cards_changed; /* since it was read */
 	uint64_t looked_ms; /* when everything was looked at */
 	bool asked; /* somebody wants that again */
+	uint64_t event_seq; /* of the last event that came */
 	uint64_t event_ns; /* uv_hrtime() when the event that is being handled was read; else 0 */
 };
 

@@ -103,25 +103,84 @@ static bool may_come(const struct gs_record *rec)
 	return !rec->pid_file || is_young(rec);
 }
 
+static bool same_process(const struct gs_hook_record *hook)
+{
+	uint64_t start;
+
+	return gs_proc_start(hook->pid, &start, NULL) == 0 && start == hook->start_ticks;
+}
+
+/* What its process is; known for ever once it was seen. */
+static void see_process(const char *run_dir, struct container *c)
+{
+	pid_t pid = 0;
+
+	c->deleted = gs_registry_marked(run_dir, c->rec.id);
+	if (c->hook.pid) { /* who has ended does not begin again */
+		c->alive = c->alive && same_process(&c->hook);
+	} else {
+		c->alive = gs_registry_alive(run_dir, &c->rec, &pid, NULL) == 0;
+		if (gs_registry_read_hook(run_dir, c->rec.id, &c->hook, NULL) < 0 && c->alive)
+			complete(run_dir, c, pid);
+	}
+	c->starting = !c->alive && !c->hook.pid && !c->deleted && may_come(&c->rec);
+	free(c->cgroup);
+	c->cgroup = c->hook.pid ? gs_cgroup_folder(GS_CGROUP_ROOT, c->hook.cgroup) : NULL;
+}
+
 static int read_one(const char *run_dir, const char *id, const struct cards *cards,
 		    const struct gs_catalogue *cat, const struct settings *settings,
 		    struct container *c, struct gs_err *err)
 {
-	pid_t pid = 0;
 	int r = gs_registry_read(run_dir, id, &c->rec, err);
 
 	if (r < 0)
 		return r;
-	c->deleted = gs_registry_marked(run_dir, id);
-	c->alive = gs_registry_alive(run_dir, &c->rec, &pid, NULL) == 0;
-	if (gs_registry_read_hook(run_dir, id, &c->hook, NULL) < 0 && c->alive)
-		complete(run_dir, c, pid);
-	c->starting = !c->alive && !c->hook.pid && !c->deleted && may_come(&c->rec);
-	if (c->hook.pid)
-		c->cgroup = gs_cgroup_folder(GS_CGROUP_ROOT, c->hook.cgroup);
+	see_process(run_dir, c);
 	container_cards(&c->rec, cards, cat, &c->cards);
 	c->exempt = is_exempt(c, settings);
 	return 0;
+}
+
+/* Sets which file the record is in; all zero where there is none. */
+static void stamp(const char *run_dir, const char *id, struct container *c)
+{
+	cleanup_free char *path = gs_asprintf("%s/" GS_REGISTRY_CONTAINERS "/%s.json", run_dir, id);
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return;
+	c->ino = st.st_ino;
+	c->made = st.st_ctim;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Takes over what is known of that record, if it is the same one; both are sorted by their ids. */
+static bool take_over(const char *run_dir, const char *id, struct containers *before, size_t *at,
+		      struct container *c)
+{
+	struct container *was;
+
+	while (before && *at < before->n && strcmp(before->v[*at].rec.id, id) < 0)
+		(*at)++;
+	if (!before || *at == before->n)
+		return false;
+	was = &before->v[*at];
+	if (strcmp(was->rec.id, id) != 0 || !c->ino || was->ino != c->ino ||
+	    !same_time(&was->made, &c->made))
+		return false;
+	(*at)++;
+	*c = *was;
+	*was = (struct container){ 0 };
+	if (c->inherited)
+		gs_strv_free(&c->cards);
+	c->inherited = false;
+	see_process(run_dir, c);
+	return true;
 }
 
 /*
@@ -142,6 +201,7 @@ static void inherit_cards(struct containers *containers)
 			if (from)
 				gs_strv_merge(&c->cards, &from->cards);
 		}
+		c->inherited = true;
 		gs_strv_sort(&c->cards);
 	}
 }
@@ -159,36 +219,34 @@ static void written(const char *run_dir, struct timespec ret[2])
 	}
 }
 
-static bool same_process(const struct gs_hook_record *hook)
-{
-	uint64_t start;
-
-	return gs_proc_start(hook->pid, &start, NULL) == 0 && start == hook->start_ticks;
-}
-
 bool containers_same(const char *run_dir, const struct containers *containers)
 {
 	struct timespec now[2];
 
 	written(run_dir, now);
 	for (size_t i = 0; i < 2; i++)
-		if (now[i].tv_sec != containers->written[i].tv_sec ||
-		    now[i].tv_nsec != containers->written[i].tv_nsec)
+		if (!same_time(&now[i], &containers->written[i]))
 			return false;
 	if (containers->incomplete || containers->leaving)
 		return false;
-	/* who has ended does not begin again */
-	for (size_t i = 0; i < containers->n; i++)
-		if (containers->v[i].alive && !same_process(&containers->v[i].hook))
+	for (size_t i = 0; i < containers->n; i++) {
+		const struct container *c = &containers->v[i];
+
+		if (!c->hook.pid && !c->deleted) /* the process may come after all */
 			return false;
+		if (c->alive && !same_process(&c->hook))
+			return false;
+	}
 	return true;
 }
 
 int containers_read(const char *run_dir, const struct cards *cards, const struct gs_catalogue *cat,
-		    const struct settings *settings, struct containers *ret,
-		    void (*broken)(const char *id, const char *why), struct gs_err *err)
+		    const struct settings *settings, struct containers *before,
+		    struct containers *ret, void (*broken)(const char *id, const char *why),
+		    struct gs_err *err)
 {
 	cleanup_strv struct gs_strv ids = { 0 };
+	size_t at = 0;
 	int r;
 
 	*ret = (struct containers){ 0 };
@@ -202,7 +260,9 @@ int containers_read(const char *run_dir, const struct cards *cards, const struct
 		struct container c = { 0 };
 		struct gs_err why = { 0 };
 
-		if (read_one(run_dir, ids.v[i], cards, cat, settings, &c, &why) < 0) {
+		stamp(run_dir, ids.v[i], &c);
+		if (!take_over(run_dir, ids.v[i], before, &at, &c) &&
+		    read_one(run_dir, ids.v[i], cards, cat, settings, &c, &why) < 0) {
 			/* removed a moment ago, or damaged */
 			if (why.code != ENOENT && broken)
 				broken(ids.v[i], why.msg);

@@ -20,7 +20,10 @@ struct container {
 	bool starting; /* it is not to be seen yet, and may come */
 	char *cgroup; /* absolute folder; NULL: not seen yet, or gone */
 	struct gs_strv cards; /* names, sorted */
+	bool inherited; /* those are what its sources use */
 	bool exempt; /* the operator says that its use of a card is nobody's */
+	ino_t ino; /* of its record's file, which is never written to once it is there; */
+	struct timespec made; /* and since when it is */
 };
 
 struct containers {
@@ -39,10 +42,15 @@ void containers_free(struct containers *containers);
  * Reads the whole registry below @run_dir. A holder's hook record is completed from its pid file.
  * What is marked deleted and gone is removed from the registry. Records that can't be read are
  * passed over, and told to @broken (may be NULL).
+ *
+ * @before (may be NULL) is what was read before, with the same cards, catalogue and settings. Of
+ * records that are still the same that is taken over, and not read again, which is most of the
+ * work; what is left of it can be freed, and is good for nothing else.
  */
 int containers_read(const char *run_dir, const struct cards *cards, const struct gs_catalogue *cat,
-		    const struct settings *settings, struct containers *ret,
-		    void (*broken)(const char *id, const char *why), struct gs_err *err);
+		    const struct settings *settings, struct containers *before,
+		    struct containers *ret, void (*broken)(const char *id, const char *why),
+		    struct gs_err *err);
 
 /*
  * Is everything still as it was read: is nothing new in the registry, and does everybody who ran

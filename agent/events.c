@@ -99,6 +99,7 @@ static void on_event(const struct gs_kevent *event, void *arg)
 	char held[16], ms[16];
 
 	agent->event_ns = uv_hrtime();
+	agent->event_seq = event->event_seq;
 	switch (event->event) {
 	case GS_EV_STATE:
 		if (old)
@@ -169,6 +170,7 @@ static void on_changed(void *arg)
 
 	struct gs_err err = { 0 };
 
+	agent->cards_changed = true;
 	if (!agent->inventory)
 		return;
 	if (inventory_cards_json(inventory_cards(agent->inventory), agent->config.run_dir, &err) <

@@ -172,11 +172,13 @@ static int read_registry(struct agent *agent, struct gs_err *err)
 {
 	struct containers fresh;
 	int r = containers_read(agent->config.run_dir, inventory_cards(agent->inventory),
-				inventory_catalogue(agent->inventory), &agent->settings, &fresh,
-				on_broken, err);
+				inventory_catalogue(agent->inventory), &agent->settings,
+				agent->cards_changed ? NULL : &agent->containers, &fresh, on_broken,
+				err);
 
 	if (r < 0)
 		return r;
+	agent->cards_changed = false;
 	/* the plan points into the old ones */
 	plan_free(&agent->plan);
 	containers_free(&agent->containers);
@@ -339,10 +341,23 @@ void reconcile_counts(struct agent *agent)
 		gs_log_fields(GS_LOG_ERROR, "can't look", "why", err.msg, NULL);
 }
 
+/* Has the module told nothing but what we heard? */
+static bool heard_all(const struct agent *agent)
+{
+	struct gs_klink *link = kernel_link(agent->kernel);
+	const struct gs_kstatus *dumped = &agent->state.status;
+	struct gs_kstatus status = { 0 };
+
+	if (!link)
+		return true;
+	return gs_klink_status(link, &status, NULL) == 0 &&
+	       (status.event_seq == dumped->event_seq || status.event_seq == agent->event_seq);
+}
+
 /* Nothing happened, and everybody is still there: then the rest is as it was. */
 static bool nothing_new(const struct agent *agent)
 {
-	return !agent->asked && gs_boottime_ms() - agent->looked_ms < FULL_MS &&
+	return !agent->asked && gs_boottime_ms() - agent->looked_ms < FULL_MS && heard_all(agent) &&
 	       containers_same(agent->config.run_dir, &agent->containers);
 }
 

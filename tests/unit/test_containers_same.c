@@ -23,14 +23,16 @@
 static pid_t process[N];
 static struct containers containers;
 
-/* @pid_file may be NULL; @deadline_ms 0: none. */
+static enum gs_record_role role;
+
+/* @pid_file may be NULL; @deadline_ms 0: none. Of that role. */
 static void write_record_of(const char *dir, const char *id, char *pid_file, uint64_t deadline_ms)
 {
 	static char bundle[] = "/run/bundle", spec[] = "{}", boot[37];
 	struct gs_record record = {
 		.id = (char *)id,
 		.bundle = bundle,
-		.role = GS_ROLE_HOLDER,
+		.role = role,
 		.boot_id = boot,
 		.pid_file = pid_file,
 		.deadline_ms = deadline_ms,
@@ -65,12 +67,14 @@ static void look(const char *dir)
 	const struct settings settings = { 0 };
 
 	for (int i = 0; i < 2; i++) {
-		containers_free(&containers);
+		struct containers before = containers;
+
 		/* a file system's clock is coarse */
 		(void)usleep(20000);
-		assert_int_equal(containers_read(dir, &cards, &catalogue, &settings, &containers,
-						 NULL, NULL),
+		assert_int_equal(containers_read(dir, &cards, &catalogue, &settings, &before,
+						 &containers, NULL, NULL),
 				 0);
+		containers_free(&before);
 	}
 }
 
@@ -195,11 +199,60 @@ static void one_will_have_none(void **state)
 		skip(); /* this machine has just started */
 	assert_false(containers_find(&containers, "new")->starting);
 	assert_false(containers.incomplete);
+	/* but nobody else would tell of it if it came */
+	assert_false(containers_same(*state, &containers));
 	/* nobody could tell of this one's process: it may be there */
 	write_record_of(*state, "new", NULL, now - 600000);
 	look(*state);
 	assert_true(containers_find(&containers, "new")->starting);
 	assert_false(containers.incomplete);
+}
+
+static void records_are_read_once(void **state)
+{
+	const char *ids[N];
+
+	for (int i = 0; i < N; i++)
+		ids[i] = containers.v[i].rec.id;
+	/* before, between and behind them */
+	write_record(*state, "a");
+	write_record(*state, "c11");
+	write_record(*state, "d");
+	look(*state);
+	assert_int_equal(containers.n, N + 3);
+	assert_ptr_equal(containers.v[1].rec.id, ids[0]);
+	assert_ptr_equal(containers.v[2].rec.id, ids[1]);
+	assert_string_equal(containers.v[3].rec.id, "c11");
+	assert_ptr_equal(containers.v[4].rec.id, ids[2]);
+	gs_registry_remove(*state, "c1");
+	look(*state);
+	assert_ptr_equal(containers.v[1].rec.id, ids[0]);
+	assert_ptr_equal(containers.v[3].rec.id, ids[2]);
+}
+
+static void one_was_made_anew(void **state)
+{
+	end(1);
+	look(*state);
+	assert_false(containers.v[1].alive);
+	role = GS_ROLE_TARGET;
+	write_record(*state, "c1");
+	role = GS_ROLE_HOLDER;
+	look(*state);
+	assert_int_equal(containers.v[0].rec.role, GS_ROLE_HOLDER);
+	assert_int_equal(containers.v[1].rec.role, GS_ROLE_TARGET);
+	assert_int_equal(containers.v[1].hook.pid, 0);
+}
+
+/* What a target uses as its sources do, is what they use now. */
+static void cards_are_inherited_anew(void **state)
+{
+	gs_strv_add(&containers.v[0].cards, "its own");
+	gs_strv_add(&containers.v[1].cards, "its source's");
+	containers.v[1].inherited = true;
+	look(*state);
+	assert_int_equal(containers.v[0].cards.n, 1);
+	assert_int_equal(containers.v[1].cards.n, 0);
 }
 
 int main(void)
@@ -213,6 +266,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_was_deleted, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_has_no_process_yet, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_will_have_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(records_are_read_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_was_made_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(cards_are_inherited_anew, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("containers_same", tests, NULL, NULL);
