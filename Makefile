@@ -103,7 +103,7 @@ $(B)/gpushare-probe: $(call objs,agent/probe.c) $(B)/libgsagent.a $(B)/libgpusha
 $(B)/gpushare-runtime $(B)/gpushare-hook: MODE = $(or $(STATIC),$(PIE))
 MODE = $(PIE)
 
-$(B)/gpusharectl: LIBS = $(JANSSON_LIBS) $(MNL_LIBS)
+$(B)/gpusharectl $(B)/gpushare-probe: LIBS = $(JANSSON_LIBS) $(MNL_LIBS)
 $(B)/gpushared: LIBS = $(JANSSON_LIBS) $(MNL_LIBS) $(AGENT_LIBS)
 LIBS = $(JANSSON_LIBS)
 

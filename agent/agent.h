@@ -18,6 +18,7 @@
 #include "common/config.h"
 
 struct evictions;
+struct hooker;
 struct http;
 struct metrics;
 struct notify;
@@ -60,6 +61,7 @@ struct agent {
 	struct spawner *spawner; /* starts our children */
 	struct inventory *inventory;
 	struct kernel *kernel;
+	struct hooker *hooker; /* has the module hook drivers */
 	struct kube *kube; /* NULL: no Kubernetes */
 	struct pods *pods;
 	bool kube_ok; /* it answers */
@@ -179,6 +181,14 @@ void lease_revoke(struct agent *agent, const struct gs_strv *cards);
 
 /* Does so at once with what is still to be revoked: before a card is lent. */
 void lease_revoke_now(struct agent *agent);
+
+/* ---- hooks.c */
+
+/* Makes what has drivers hooked. */
+void hooks_start(struct agent *agent);
+
+/* Has this node of the card hooked. Whether it was is seen in the next dump: it may take long. */
+void hooks_want(struct agent *agent, const struct card *card, const struct card_node *node);
 
 /* ---- lent.c: the files in lent/ (include/gpushare/agent.h) */
 

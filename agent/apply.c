@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The difference between a plan and the kernel module's state, told to the module. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "agent/apply.h"
 #include "common/cleanup.h"
-#include "common/glob.h"
 #include "common/xalloc.h"
 
 struct job {
@@ -38,66 +35,16 @@ static int report(struct job *job, int r, const struct gs_err *err, const char *
 
 /* ---- Hooks. */
 
-/* The calls on this node that are nobody's touch, as the module compares them: type and number. */
-static size_t passive_calls(const struct vendor_driver *driver, const char *path,
-			    uint32_t ret[GS_PASSIVE_MAX])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < driver->n_passive && n < GS_PASSIVE_MAX; i++)
-		if (gs_glob_match(driver->passive[i].node, path))
-			ret[n++] = (uint32_t)driver->passive[i].magic << 8 | driver->passive[i].nr;
-	return n;
-}
-
-static int hook_node(struct job *job, const struct card *card, const struct card_node *node,
-		     struct gs_err *err)
-{
-	const struct vendor_driver *driver = inventory_driver(job->inventory, card->vendor);
-	uint32_t passive[GS_PASSIVE_MAX];
-	cleanup_close int fd = -1;
-	struct stat st;
-
-	if (!driver)
-		return gs_err_set(err, ENOTSUP, "its driver is not watched");
-	fd = open(node->path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return gs_err_errno(err, errno, "open %s", node->path);
-	if (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || gs_kdev_of(st.st_rdev) != node->dev)
-		return gs_err_set(err, ESTALE, "%s is another device now", node->path);
-	return gs_klink_hook_add(job->link, fd, card->vendor, passive,
-				 passive_calls(driver, node->path, passive), NULL, err);
-}
-
-/* Is the node hooked, or was it tried in this very round? */
-static bool is_hooked(const struct job *job, uint32_t dev, const uint32_t *tried, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (tried[i] == dev)
-			return true;
-	return gs_kstate_node(job->state, dev) != NULL;
-}
-
 static void add_hooks(struct job *job)
 {
 	const struct cards *cards = inventory_cards(job->inventory);
-	cleanup_free uint32_t *tried = NULL;
-	size_t n = 0;
 
 	for (size_t i = 0; i < cards->n; i++) {
 		const struct card *card = &cards->v[i];
 
-		for (size_t j = 0; j < card->n_nodes; j++) {
-			const struct card_node *node = &card->nodes[j];
-			struct gs_err err = { 0 };
-
-			if (!node->hook || is_hooked(job, node->dev, tried, n))
-				continue;
-			tried = gs_grow(tried, n, sizeof(*tried));
-			tried[n++] = node->dev;
-			(void)report(job, hook_node(job, card, node, &err), &err, "hook",
-				     node->path);
-		}
+		for (size_t j = 0; j < card->n_nodes; j++)
+			if (card->nodes[j].hook && !gs_kstate_node(job->state, card->nodes[j].dev))
+				job->ops->hook(card, &card->nodes[j], job->ops->arg);
 	}
 }
 

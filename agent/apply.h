@@ -8,6 +8,8 @@
 #include "common/klink.h"
 
 struct apply_ops {
+	/* That node of the card is to be hooked; whether it was is seen in the next dump. */
+	void (*hook)(const struct card *card, const struct card_node *node, void *arg);
 	/* Something that the plan wants was refused. @what: "hook /dev/x", "watch ID", ... */
 	void (*refused)(const char *what, const struct gs_err *err, void *arg);
 	/*

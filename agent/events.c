@@ -5,6 +5,7 @@
 
 #include "agent/cards_json.h"
 #include "agent/events.h"
+#include "agent/hooker.h"
 #include "agent/observe.h"
 #include "agent/strangers.h"
 #include "agent/unseen.h"
@@ -118,6 +119,7 @@ static void on_event(const struct gs_kevent *event, void *arg)
 			      "held_ms", ms, NULL);
 		break;
 	case GS_EV_UNHOOKED:
+		hooker_forgive(agent->hooker); /* its driver is gone, or comes anew */
 		inventory_refresh(agent->inventory);
 		reconcile_soon(agent, 0);
 		break;
@@ -139,8 +141,11 @@ static void on_resync(void *arg)
 
 static void on_gone(void *arg)
 {
+	struct agent *agent = arg;
+
+	hooker_forgive(agent->hooker);
 	gs_log_fields(GS_LOG_ERROR, "the kernel module is gone: nothing is lent", NULL);
-	reconcile_soon(arg, 0);
+	reconcile_soon(agent, 0);
 }
 
 static void on_trouble(const char *what, void *arg)
@@ -176,6 +181,7 @@ static void on_changed(void *arg)
 	if (inventory_cards_json(inventory_cards(agent->inventory), agent->config.run_dir, &err) <
 	    0)
 		gs_log_fields(GS_LOG_ERROR, "cards.json is not written", "why", err.msg, NULL);
+	hooker_forgive(agent->hooker); /* a card has come, perhaps with its driver */
 	reconcile_soon(agent, 0);
 }
 

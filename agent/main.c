@@ -10,6 +10,7 @@
 
 #include "agent/agent.h"
 #include "agent/events.h"
+#include "agent/hooker.h"
 #include "agent/metrics.h"
 #include "agent/notify.h"
 #include "agent/observe.h"
@@ -71,6 +72,7 @@ static int start(struct agent *agent, struct gs_err *err)
 	agent->back_timer.data = agent->lease_timer.data = agent->revoke_timer.data = agent;
 	lent_read(agent);
 	r = server_start(agent, err);
+	hooks_start(agent);
 	if (r == 0)
 		r = events_inventory(agent, err);
 	if (r == 0)
@@ -105,6 +107,7 @@ static void stop(struct agent *agent)
 	lease_revoke_now(agent);
 	pods_stop(agent);
 	inventory_free(agent->inventory);
+	hooker_free(agent->hooker);
 	kernel_free(agent->kernel);
 	if (agent->evictions)
 		evictions_free(agent);

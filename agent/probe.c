@@ -79,7 +79,10 @@ static int keep_stdout(void)
 	return out;
 }
 
-/* usage: gpushare-probe AGENT [COMMAND_MS]: the agent's process number, and a command's time. */
+/*
+ * usage: gpushare-probe AGENT [COMMAND_MS]: the agent's process number, and a command's time.
+ *        gpushare-probe hook ...: see probe_hook()
+ */
 int main(int argc, char **argv)
 {
 	struct probe probe = { .hurries = true };
@@ -92,6 +95,8 @@ int main(int argc, char **argv)
 	}
 	/* One that hangs in a call does not see the end of its stdin. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (strcmp(argv[1], "hook") == 0)
+		return probe_hook(argc - 2, argv + 2);
 	probe_agent = (pid_t)strtol(argv[1], NULL, 10);
 	out = keep_stdout();
 	if (out < 0)

@@ -163,6 +163,11 @@ static void on_refused(const char *what, const struct gs_err *err, void *arg)
 	reconcile_soon(agent, RETRY_MS);
 }
 
+static void on_hook(const struct card *card, const struct card_node *node, void *arg)
+{
+	hooks_want(arg, card, node);
+}
+
 static void on_unlawful(const struct container *borrower, const char *why, void *arg)
 {
 	evict(arg, borrower, why);
@@ -190,6 +195,7 @@ static int read_registry(struct agent *agent, struct gs_err *err)
 static int look_and_tell(struct agent *agent, struct gs_err *err)
 {
 	const struct apply_ops ops = {
+		.hook = on_hook,
 		.refused = on_refused,
 		.unlawful = on_unlawful,
 		.arg = agent,

@@ -20,7 +20,11 @@
 static struct gs_buf told;
 static const char *refused_call; /* "del watch", ...; NULL: nothing is refused */
 static uint64_t cgroup_id; /* of every cgroup; 0: it is gone */
-static const struct cards no_cards;
+static struct card_node nodes[] = { { (char *)"/dev/x0", 10, true, true, false },
+				    { (char *)"/dev/xctl", 11, false, true, false },
+				    { (char *)"/dev/xcap", 12, true, false, false } };
+static struct card card = { .name = (char *)"x-0", .nodes = nodes };
+static struct cards cards = { &card, 1 };
 
 static int tell(struct gs_err *err, const char *call, const char *name, const char *what)
 {
@@ -37,7 +41,7 @@ const struct cards *__wrap_inventory_cards(const struct inventory *inventory);
 const struct cards *__wrap_inventory_cards(const struct inventory *inventory)
 {
 	(void)inventory;
-	return &no_cards;
+	return &cards;
 }
 
 int __wrap_gs_klink_holding_set(struct gs_klink *link, const struct gs_kholding_set *set,
@@ -161,6 +165,15 @@ static int teardown(void **state)
 	return 0;
 }
 
+static void hook(const struct card *of, const struct card_node *node, void *arg)
+{
+	(void)of;
+	(void)arg;
+	gs_buf_adds(&told, "hook ");
+	gs_buf_adds(&told, node->path);
+	gs_buf_adds(&told, "\n");
+}
+
 static void refused(const char *what, const struct gs_err *err, void *arg)
 {
 	(void)arg;
@@ -184,7 +197,9 @@ static void unlawful(const struct container *borrower, const char *why, void *ar
 /* Applies the plan: the module must be told just that. */
 static void expect(struct scene *s, const char *want)
 {
-	static const struct apply_ops ops = { .refused = refused, .unlawful = unlawful };
+	static const struct apply_ops ops = { .hook = hook,
+					      .refused = refused,
+					      .unlawful = unlawful };
 	const struct containers containers = { .v = &s->container, .n = 1 };
 	char *text;
 	bool any;
@@ -299,6 +314,19 @@ static void a_holding_gets_a_card(void **state)
 	expect(s, "");
 }
 
+static void nodes_are_hooked_once(void **state)
+{
+	struct scene *s = *state;
+	struct gs_knode known = { .dev = 10 };
+
+	card.n_nodes = 3;
+	expect(s, "hook /dev/x0\nhook /dev/xctl\n");
+	s->state.nodes = &known;
+	s->state.n_nodes = 1;
+	expect(s, "hook /dev/xctl\n");
+	card.n_nodes = 0;
+}
+
 static void what_nobody_plans_goes(void **state)
 {
 	struct scene *s = *state;
@@ -323,6 +351,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_borrower_whose_forerunner_is_not_gone, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_holding_gets_a_card, setup, teardown),
+		cmocka_unit_test_setup_teardown(nodes_are_hooked_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_nobody_plans_goes, setup, teardown),
 	};
 

@@ -1,7 +1,7 @@
 # shellcheck shell=dash
 # SPDX-License-Identifier: Apache-2.0
-# A million rounds of LEND against touches at the same moment (twenty minutes to two hours). ROUNDS is
-# how many.
+# A million rounds of LEND against touches at the same moment: twenty minutes to two hours. ROUNDS
+# is how many.
 # runs: deep
 # kernels: 6.1
 # boot: --append mitigations=off
