@@ -69,6 +69,13 @@ container_pid() {
 	ctr -n k8s.io task ls | awk -v id="$(container_id "$@")" '$1 == id { print $2 }'
 }
 
+# agent_get PATH: what the agent says there over HTTP.
+agent_get() {
+	"$GS_PYTHON" -c 'import sys, urllib.request
+answer = urllib.request.urlopen("http://127.0.0.1:9479" + sys.argv[1], timeout=60)
+print(answer.read().decode())' "$1"
+}
+
 # refused EXEC... fgpu try STEP...: true if the step is refused by the container's device rules, or
 # if there is no such node; any other failure is none. (Without "try" crictl would not tell what
 # fgpu said.)

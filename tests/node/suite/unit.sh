@@ -25,13 +25,6 @@ mounted() {
 		"/proc/$(main_pid)/mountinfo" | tail -n 1
 }
 
-# get PATH: over HTTP.
-get() {
-	"$GS_PYTHON" -c 'import sys, urllib.request
-answer = urllib.request.urlopen("http://127.0.0.1:9479" + sys.argv[1], timeout=20)
-print(answer.read().decode())' "$1"
-}
-
 check "the unit is up" wait_for 60 systemctl --quiet is-active gpushared
 # kill, net_admin, sys_ptrace
 for set in CapPrm CapEff CapBnd; do
@@ -53,8 +46,8 @@ check "it can kill a cgroup" \
 check "... and its processes are gone" wait_for 10 eval '! kill -0 "$victim"'
 rmdir /sys/fs/cgroup/victim
 
-check "it is well" get /healthz
-metrics=$(get /metrics)
+check "it is well" agent_get /healthz
+metrics=$(agent_get /metrics)
 check "it has metrics" grep -q '^gpushare_' <<<"$metrics"
 is "no call of it was refused" "$(grep '^gpushare_syscalls_denied_total' <<<"$metrics")" ""
 check "its log is JSON" "$GS_PYTHON" -c 'import json, subprocess, sys
