@@ -137,7 +137,7 @@ static int read_one(const char *run_dir, const char *id, const struct cards *car
 	if (r < 0)
 		return r;
 	see_process(run_dir, c);
-	container_cards(&c->rec, cards, cat, &c->cards);
+	container_cards(&c->rec, cards, cat, settings->all_is_each, &c->cards);
 	c->exempt = is_exempt(c, settings);
 	return 0;
 }

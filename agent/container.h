@@ -67,11 +67,12 @@ const struct container *containers_find_watch(const struct containers *container
 
 /*
  * Which of @cards does the vendor slice @rec->spec use? By the number of a card's own node, or by
- * the value of a selector that its next runtime acts on. A slice that lists every card because its
- * container is privileged uses none of them, unless it received them.
+ * the value of a selector that its next runtime acts on. "all" stands in every image: it names each
+ * card if @all_is_each, which it does where no CRI runs, as for the runtime's reclaim. A slice that
+ * lists every card because its container is privileged uses none, unless it received them.
  */
 void container_cards(const struct gs_record *rec, const struct cards *cards,
-		     const struct gs_catalogue *cat, struct gs_strv *ret);
+		     const struct gs_catalogue *cat, bool all_is_each, struct gs_strv *ret);
 
 /* How a person calls it: <namespace>/<pod>/<container>, or its id. The caller frees. */
 char *container_label(const struct gs_record *rec);

@@ -49,23 +49,25 @@ static void by_devices(struct js devices, const struct cards *cards, struct gs_s
 	}
 }
 
-/* Cards of @vendor that the selecting value @list names; "all" names nobody's. */
-static void by_value(const struct gs_vendor *vendor, const char *list, const struct cards *cards,
-		     struct gs_strv *ret)
+/* Cards of @vendor that the selecting value @list names. */
+static void by_value(const struct gs_vendor *vendor, const char *list, bool all_is_each,
+		     const struct cards *cards, struct gs_strv *ret)
 {
+	bool each = all_is_each && strcmp(list, "all") == 0;
+
 	for (size_t i = 0; i < cards->n; i++) {
 		const struct card *card = &cards->v[i];
 
 		if (strcmp(card->vendor, vendor->name) != 0)
 			continue;
 		for (size_t j = 0; j < card->select.n; j++)
-			if (gs_commas_have(list, strlen(list), card->select.v[j]))
+			if (each || gs_commas_have(list, strlen(list), card->select.v[j]))
 				gs_strv_add_once(ret, card->name);
 	}
 }
 
-static void by_env(const struct gs_record *rec, struct js envs, const struct cards *cards,
-		   const struct gs_catalogue *cat, struct gs_strv *ret)
+static void by_env(const struct gs_record *rec, struct js envs, bool all_is_each,
+		   const struct cards *cards, const struct gs_catalogue *cat, struct gs_strv *ret)
 {
 	struct js_iter it = js_iter(envs);
 	struct js env;
@@ -82,7 +84,7 @@ static void by_env(const struct gs_record *rec, struct js envs, const struct car
 
 			if (known && known->selects &&
 			    gs_vendor_next_runtime(&cat->v[i], rec->next))
-				by_value(&cat->v[i], value + 1, cards, ret);
+				by_value(&cat->v[i], value + 1, all_is_each, cards, ret);
 		}
 	}
 }
@@ -106,13 +108,13 @@ static void by_mounts(const struct gs_record *rec, struct js mounts, const struc
 
 			if (known && known->selects &&
 			    gs_vendor_next_runtime(&cat->v[i], rec->next))
-				by_value(&cat->v[i], strrchr(to, '/') + 1, cards, ret);
+				by_value(&cat->v[i], strrchr(to, '/') + 1, false, cards, ret);
 		}
 	}
 }
 
 void container_cards(const struct gs_record *rec, const struct cards *cards,
-		     const struct gs_catalogue *cat, struct gs_strv *ret)
+		     const struct gs_catalogue *cat, bool all_is_each, struct gs_strv *ret)
 {
 	struct js root, envs = { 0 }, mounts = { 0 }, devices = { 0 }, rules = { 0 };
 
@@ -125,7 +127,7 @@ void container_cards(const struct gs_record *rec, const struct cards *cards,
 	if (!allows_all(rules))
 		by_devices(devices, cards, ret);
 	if (rec->next) {
-		by_env(rec, envs, cards, cat, ret);
+		by_env(rec, envs, all_is_each, cards, cat, ret);
 		by_mounts(rec, mounts, cards, cat, ret);
 	}
 	gs_strv_sort(ret);

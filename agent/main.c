@@ -171,6 +171,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = settings_load(&agent.settings, agent.config.path, &err);
 	if (r == 0) {
+		agent.settings.all_is_each = agent.config.cri == GS_CRI_NONE;
 		gs_log_open(agent.config.log_level, agent.config.log_file);
 		if (!agent.config.log_file)
 			gs_log_to_stderr(agent.config.log_level);

@@ -23,6 +23,7 @@ struct settings {
 	char *http_address; /* of metrics and health */
 	unsigned int http_port; /* 0: no HTTP */
 	struct kube_config kube; /* .server NULL: no Kubernetes */
+	bool all_is_each; /* main.c: no CRI runs, so who says "all" is given every card */
 };
 
 /* Sets every key to its default. */

@@ -28,6 +28,7 @@ static struct card all[] = {
 static const struct cards cards = { all, 4 };
 
 static struct gs_catalogue catalogue;
+static bool all_is_each;
 
 static int setup(void **state)
 {
@@ -70,7 +71,7 @@ static void uses(const char *spec, const char *next, const char *want)
 	cleanup_strv struct gs_strv list = { 0 };
 	cleanup_free char *text = NULL;
 
-	container_cards(&rec, &cards, &catalogue, &list);
+	container_cards(&rec, &cards, &catalogue, all_is_each, &list);
 	text = gs_strv_join(&list);
 	assert_string_equal(text, want);
 }
@@ -114,6 +115,17 @@ static void by_selector(void **state)
 	uses(ENV("\"S_VISIBLE=GPU-\",\"S_VISIBLE\",\"S_OTHER=0\""), "/usr/bin/s-runtime", "");
 }
 
+/* `docker run --gpus all`: there it is the user's, who is given every card. */
+static void all_is_each_where_no_cri_runs(void **state)
+{
+	(void)state;
+	all_is_each = true;
+	uses(ENV("\"S_VISIBLE=all\""), "/usr/bin/s-runtime", "s-0,s-1");
+	uses(ENV("\"S_VISIBLE=all\""), "/usr/bin/runc", "");
+	uses(ENV("\"S_VISIBLE=none\""), "/usr/bin/s-runtime", "");
+	all_is_each = false;
+}
+
 static void by_selecting_mount(void **state)
 {
 	(void)state;
@@ -137,8 +149,11 @@ static void nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_number),   cmocka_unit_test(not_where_all_is_allowed),
-		cmocka_unit_test(by_selector), cmocka_unit_test(by_selecting_mount),
+		cmocka_unit_test(by_number),
+		cmocka_unit_test(not_where_all_is_allowed),
+		cmocka_unit_test(by_selector),
+		cmocka_unit_test(all_is_each_where_no_cri_runs),
+		cmocka_unit_test(by_selecting_mount),
 		cmocka_unit_test(nonsense),
 	};
 
