@@ -24,8 +24,9 @@ load common
 @test "every verb has help with an example" {
 	local verb
 	ctl --help
-	got 0 'status.*inspect.*lend.*reclaim.*events.*grant.*containers.*spec.*config.*kmod' ''
-	for verb in status inspect lend reclaim events containers grant config spec kmod; do
+	got 0 'status.*inspect.*lend.*reclaim.*events.*grant.*containers.*spec.*config' ''
+	got 0 'config.*setup.*kmod' ''
+	for verb in status inspect lend reclaim events containers grant config spec setup kmod; do
 		ctl "$verb" --help
 		got 0 "^usage: gpusharectl $verb" ''
 		[[ $output == *Example:\ * ]]
