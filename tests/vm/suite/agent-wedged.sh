@@ -5,7 +5,7 @@
 # kernels: 6.1
 # boot: --agent --mem 768
 # seconds: 300
-# shellcheck disable=SC2154
+# shellcheck disable=SC2034,SC2086,SC2154
 . /vm/suite/lib.sh
 . /vm/suite/containers.inc
 . /vm/suite/story.inc
