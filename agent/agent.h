@@ -41,12 +41,15 @@ struct hold {
 	char why_not[160]; /* why it is not lent, for people; "": it may be */
 };
 
+/* A number of bytes that nobody told. */
+#define GS_UNTOLD UINT64_MAX
+
 /* What the agent remembers of a card. */
 struct seen_card {
 	char *name;
 	uint64_t quiet_since_ms; /* CLOCK_BOOTTIME; since then all readings were quiet; 0: not */
 	uint64_t borrowed_ms; /* when somebody was seen to borrow it last; 0: never */
-	uint64_t memory_before; /* used when it was lent */
+	uint64_t memory_before; /* used when it was lent; GS_UNTOLD: not known */
 	bool lent; /* there is a file in lent/ for it */
 	uint64_t cleared_ms; /* of that list of processes nobody was a stranger; */
 	uint64_t cleared_by_ms; /* by that reading of the registry: see strangers.c */
@@ -150,6 +153,9 @@ int lend_now(struct agent *agent, struct hold *hold, struct gs_err *err);
 /* The holding is RETURNING: makes its borrowers go; when they have, the held callers go on. */
 void back_begin(struct agent *agent, struct hold *hold);
 
+/* Is any return not over: may a user be held? */
+bool back_waits(const struct agent *agent);
+
 /* Goes on with every return that is not over; called often while there is one. */
 void back_step(struct agent *agent);
 
@@ -164,8 +170,11 @@ int back_withdraw(struct agent *agent, struct hold *hold, struct gs_err *err);
 /* Ends a borrower and all that belongs to it. Once begun it goes on until nothing of it is left. */
 void evict(struct agent *agent, const struct container *borrower, const char *why);
 
-/* Is that container being ended? */
-bool evicting(const struct agent *agent, const char *id);
+/* Is that very container being ended, or was it? One made anew under its id is another. */
+bool evicting(const struct agent *agent, const struct container *borrower);
+
+/* Forgets those that are gone, and that the registry has no longer. */
+void evictions_forget(struct agent *agent);
 
 /* Makes, and frees, the list of those. */
 void evictions_new(struct agent *agent);

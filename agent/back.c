@@ -40,7 +40,8 @@ static bool memory_is_back(struct agent *agent, const struct hold *hold, const s
 	/* memory is free with the last close, by the word of its catalogue entry */
 	if (settle_ms == 0)
 		return true;
-	if (!load || !load->memory_known || load->at_ms <= hold->drained_ms)
+	if (!load || !load->memory_known || seen->memory_before == GS_UNTOLD ||
+	    load->at_ms <= hold->drained_ms)
 		return gone_ms >= settle_ms && gone_ms >= UNKNOWN_SETTLE_MS;
 	if (gone_ms >= settle_ms)
 		forgiven = load->memory_total / 100 * FORGIVEN_PERCENT;
@@ -65,7 +66,7 @@ static bool all_memory_is_back(struct agent *agent, const struct hold *hold)
 
 /* ---- Release. */
 
-static bool any_on(const struct agent *agent)
+bool back_waits(const struct agent *agent)
 {
 	for (size_t i = 0; i < agent->n_holds; i++)
 		if (agent->holds[i].state == GS_RETURNING)
@@ -91,7 +92,7 @@ static void release(struct agent *agent, struct hold *hold)
 		reconcile_soon(agent, 0);
 	} else {
 		hold->state = GS_ACTIVE;
-		if (!any_on(agent))
+		if (!back_waits(agent))
 			kernel_rest(agent->kernel);
 	}
 }
@@ -109,7 +110,7 @@ void back_step(struct agent *agent)
 		if (hold->state == GS_RETURNING && hold->drained && all_memory_is_back(agent, hold))
 			release(agent, hold);
 	}
-	if (!any_on(agent))
+	if (!back_waits(agent))
 		(void)uv_timer_stop(&agent->back_timer);
 	else if (!uv_is_active((uv_handle_t *)&agent->back_timer))
 		(void)uv_timer_start(&agent->back_timer, on_step, STEP_MS, STEP_MS);

@@ -5,6 +5,7 @@
  * return that it began for.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,9 @@
 
 struct eviction {
 	char *id, *label, *cgroup, *why;
+	/* The container's first process: one that is made anew under that id has another one. */
+	pid_t pid;
+	uint64_t start_ticks;
 	char *grant; /* NULL: none, or revoked already */
 	struct gs_record pod; /* whose pod has to go; only its names */
 	bool begun; /* what can wait until a user's call goes on was done */
@@ -56,10 +60,15 @@ static void eviction_free(struct eviction *e)
 	gs_record_free(&e->pod);
 }
 
-bool evicting(const struct agent *agent, const char *id)
+static bool is_of(const struct eviction *e, const struct container *c)
+{
+	return strcmp(e->id, c->rec.id) == 0 && e->start_ticks == c->hook.start_ticks;
+}
+
+bool evicting(const struct agent *agent, const struct container *borrower)
 {
 	for (size_t i = 0; i < agent->evictions->n; i++)
-		if (strcmp(agent->evictions->v[i].id, id) == 0)
+		if (is_of(&agent->evictions->v[i], borrower))
 			return true;
 	return false;
 }
@@ -70,6 +79,17 @@ static const char *ms_since(uint64_t begun_ms, char buf[24])
 	return buf;
 }
 
+/* Where its cgroup was not seen, its first process takes with it what is in its namespace. */
+static int kill_first_process(const struct eviction *e, struct gs_err *err)
+{
+	uint64_t start;
+
+	if (e->pid <= 1 || gs_proc_start(e->pid, &start, NULL) < 0 || start != e->start_ticks)
+		return 0;
+	(void)kill(e->pid, SIGKILL);
+	return gs_err_set(err, ETIMEDOUT, "process %d outlives SIGKILL", (int)e->pid);
+}
+
 /* Kills once more; true: nobody is left. */
 static bool kill_once(struct agent *agent, struct eviction *e)
 {
@@ -77,9 +97,7 @@ static bool kill_once(struct agent *agent, struct eviction *e)
 	char ms[24];
 	int r;
 
-	if (!e->cgroup)
-		return true;
-	r = gs_cgroup_kill(e->cgroup, 0, &err);
+	r = e->cgroup ? gs_cgroup_kill(e->cgroup, 0, &err) : kill_first_process(e, &err);
 	e->tries++;
 	if (r == 0)
 		return true;
@@ -118,7 +136,6 @@ static void gone(struct agent *agent, struct eviction *e)
 /* What nobody waits for: a user's call does. */
 static void begin(struct agent *agent, struct eviction *e)
 {
-	struct gs_err err = { 0 };
 	char us[24];
 
 	e->begun = true;
@@ -127,20 +144,30 @@ static void begin(struct agent *agent, struct eviction *e)
 		      "own_us", e->own_us ? us : NULL, NULL);
 	if (e->own_us)
 		observe_reaction(agent, e->own_us);
-	if (e->grant && gs_grant_revoke(agent->config.lib_dir, e->grant, &err) < 0 &&
-	    err.code != ENOENT)
-		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "container", e->label, "why",
-			      err.msg, NULL);
 	pods_delete(agent, &e->pod, e->why);
 	if (e->empty)
 		gone(agent, e);
+}
+
+/*
+ * A write to the disk, which can take long: not while any user is held. Nobody borrows by the grant
+ * meanwhile, for no card of it is lent.
+ */
+static void revoke_grant(struct eviction *e, struct agent *agent)
+{
+	struct gs_err err = { 0 };
+
+	if (gs_grant_revoke(agent->config.lib_dir, e->grant, &err) < 0 && err.code != ENOENT)
+		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "container", e->label, "why",
+			      err.msg, NULL);
+	free(e->grant);
+	e->grant = NULL;
 }
 
 static void on_timer(uv_timer_t *timer)
 {
 	struct evictions *all = timer->data;
 	unsigned int next = 0;
-	size_t kept = 0;
 
 	for (size_t i = 0; i < all->n; i++) {
 		struct eviction *e = &all->v[i];
@@ -149,20 +176,32 @@ static void on_timer(uv_timer_t *timer)
 			begin(all->agent, e);
 		else if (!e->empty && kill_once(all->agent, e))
 			gone(all->agent, e);
-		/* remembered until the registry has forgotten it, so that it is not begun twice */
-		if (e->gone && !containers_find(&all->agent->containers, e->id)) {
-			eviction_free(e);
-			continue;
-		}
+		if (e->grant && !back_waits(all->agent))
+			revoke_grant(e, all->agent);
 		if (e->tries < QUICK_TRIES && !e->empty)
 			next = TRY_MS;
-		else if (next != TRY_MS)
+		else if (next != TRY_MS && (!e->empty || e->grant))
 			next = SLOW_TRY_MS;
-		all->v[kept++] = *e;
 	}
-	all->n = kept;
 	if (next)
 		(void)uv_timer_start(timer, on_timer, next, 0);
+}
+
+void evictions_forget(struct agent *agent)
+{
+	struct evictions *all = agent->evictions;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct eviction *e = &all->v[i];
+		const struct container *c = containers_find(&agent->containers, e->id);
+
+		if (e->gone && !e->grant && !(c && is_of(e, c)))
+			eviction_free(e);
+		else
+			all->v[kept++] = *e;
+	}
+	all->n = kept;
 }
 
 void evict(struct agent *agent, const struct container *borrower, const char *why)
@@ -171,9 +210,11 @@ void evict(struct agent *agent, const struct container *borrower, const char *wh
 	const struct gs_record *rec = &borrower->rec;
 	struct eviction e = { 0 };
 
-	if (evicting(agent, rec->id))
+	if (evicting(agent, borrower))
 		return;
 	e.id = gs_strdup(rec->id);
+	e.pid = borrower->hook.pid;
+	e.start_ticks = borrower->hook.start_ticks;
 	e.label = container_label(rec);
 	e.cgroup = borrower->cgroup ? gs_strdup(borrower->cgroup) : NULL;
 	e.begun_ms = gs_boottime_ms();

@@ -119,20 +119,12 @@ void lease_revoke_now(struct agent *agent)
 		each_spot(agent, revoke_one, &cards);
 }
 
-static bool somebody_waits(const struct agent *agent)
-{
-	for (size_t i = 0; i < agent->n_holds; i++)
-		if (agent->holds[i].state == GS_RETURNING)
-			return true;
-	return false;
-}
-
 static void on_revoke(uv_timer_t *timer)
 {
 	struct agent *agent = timer->data;
 
 	/* the module lets no return last */
-	if (somebody_waits(agent))
+	if (back_waits(agent))
 		(void)uv_timer_start(timer, on_revoke, REVOKE_MS, 0);
 	else
 		lease_revoke_now(agent);

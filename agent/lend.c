@@ -138,7 +138,7 @@ static int write_files(struct agent *agent, const struct plan_holding *plan, str
 
 		if (!card)
 			return gs_err_set(err, ENODEV, "card %s is gone", plan->cards.v[i]);
-		seen->memory_before = load && load->memory_known ? load->memory_used : 0;
+		seen->memory_before = load && load->memory_known ? load->memory_used : GS_UNTOLD;
 		r = lent_write(agent, card, err);
 		if (r < 0)
 			return r;

@@ -45,15 +45,17 @@ static json_t *borrowers_of(const struct agent *agent, const char *card)
 int lent_write(struct agent *agent, const struct card *card, struct gs_err *err)
 {
 	cleanup_close int dir = gs_dir_make(agent->config.run_dir, GS_LENT_DIR, err);
+	uint64_t before = agent_card(agent, card->name)->memory_before;
 	cleanup_json json_t *lent = NULL;
 	cleanup_free char *text = NULL;
 
 	if (dir < 0)
 		return dir;
-	lent = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:I}", "v", GS_AGENT_VERSION, "card",
+	lent = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o}", "v", GS_AGENT_VERSION, "card",
 			 card->name, "vendor", card->vendor, "nodes", nodes_of(card), "select",
-			 gs_json_list(&card->select), "cgroups", borrowers_of(agent, card->name),
-			 "memory_before", (json_int_t)agent_card(agent, card->name)->memory_before);
+			 gs_json_list(&card->select), "cgroups", borrowers_of(agent, card->name));
+	if (lent && before <= INT64_MAX)
+		(void)json_object_set_new(lent, "memory_before", json_integer((json_int_t)before));
 	text = lent ? json_dumps(lent, JSON_COMPACT) : NULL;
 	if (!text)
 		return gs_err_set(err, EINVAL, "card %s is not UTF-8", card->name);
@@ -95,10 +97,14 @@ void lent_read(struct agent *agent)
 	for (size_t i = 0; i < names.n; i++) {
 		struct seen_card *seen = agent_card(agent, names.v[i]);
 		cleanup_json json_t *lent = NULL;
+		const json_t *before;
 
 		seen->lent = true;
-		if (gs_json_read(dir, names.v[i], O_NOFOLLOW, LENT_MAX, &lent, NULL) == 0)
-			seen->memory_before = (uint64_t)json_integer_value(
-				json_object_get(lent, "memory_before"));
+		seen->memory_before = GS_UNTOLD;
+		if (gs_json_read(dir, names.v[i], O_NOFOLLOW, LENT_MAX, &lent, NULL) < 0)
+			continue;
+		before = json_object_get(lent, "memory_before");
+		if (json_is_integer(before) && json_integer_value(before) >= 0)
+			seen->memory_before = (uint64_t)json_integer_value(before);
 	}
 }

@@ -137,7 +137,7 @@ static int check_watch(struct agent *agent, const struct container *c, struct gs
 	const struct plan_watch *planned = plan_watch(&agent->plan, c->rec.id);
 	const struct gs_kwatch *w = planned ? gs_kstate_watch(&agent->state, planned->name) : NULL;
 
-	if (evicting(agent, c->rec.id) || (w && w->revoked))
+	if (evicting(agent, c) || (w && w->revoked))
 		return gs_err_set(err, ECANCELED, "the GPU was reclaimed by its holder");
 	if (!planned)
 		return gs_err_set(err, ENODEV, "nobody lends its card");

@@ -95,7 +95,7 @@ static void status(struct agent *agent, struct waiting *waiting)
 		if (c->rec.role != GS_ROLE_BORROWER)
 			continue;
 		o = container_status(agent, c->rec.id);
-		(void)json_object_set_new(o, "ending", json_boolean(evicting(agent, c->rec.id)));
+		(void)json_object_set_new(o, "ending", json_boolean(evicting(agent, c)));
 		(void)json_array_append_new(list[2], o);
 	}
 	server_answer(waiting,

@@ -325,6 +325,7 @@ void reconcile(struct agent *agent)
 		return;
 	}
 	end_unguarded(agent);
+	evictions_forget(agent);
 	take_back_wrong(agent);
 	clean_lent(agent);
 	forget_cards(agent);

@@ -59,7 +59,7 @@
  *
  * nodes: the card's own device nodes; select: the values that name it in a selecting environment
  * variable (UUID, index); cgroups: the borrowers', absolute, as recorded when they were created;
- * memory_before: bytes of the card that were used when it was lent.
+ * memory_before: bytes of the card that were used when it was lent; not there where nobody told.
  */
 #define GS_LENT_DIR "lent"
 
