@@ -66,6 +66,7 @@ static int setup(void **state)
 	(void)uv_timer_init(agent->loop, &deadline);
 	(void)uv_timer_init(agent->loop, &agent->back_timer);
 	(void)uv_timer_init(agent->loop, &agent->revoke_timer);
+	evictions_new(agent);
 	if (reconcile_start(agent, &err) < 0)
 		fail_msg("%s", err.msg);
 	*state = agent;
@@ -74,13 +75,15 @@ static int setup(void **state)
 
 static void close_handle(uv_handle_t *handle, void *arg)
 {
-	uv_close(handle, NULL);
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
 }
 
 static int teardown(void **state)
 {
 	struct agent *agent = *state;
 
+	evictions_free(agent);
 	uv_walk(agent->loop, close_handle, NULL);
 	(void)uv_run(agent->loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(agent->loop), 0);
