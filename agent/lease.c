@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/pods.h"
 #include "common/cleanup.h"
 #include "common/grant.h"
 #include "common/log.h"
@@ -98,13 +99,21 @@ void lease_renew(struct agent *agent)
 	forget_old(agent);
 }
 
+/*
+ * Who borrowed by it while we were not there was ended by the module. His pod would be refused for
+ * ever by now, so it goes as well.
+ */
 static void revoke_one(struct agent *agent, const struct gs_grant *grant, const void *cards)
 {
+	cleanup_free char *uid = NULL;
 	struct gs_err err = { 0 };
 	char buf[10];
 
-	if (gs_strv_intersect(&grant->cards, cards) &&
-	    gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
+	if (!gs_strv_intersect(&grant->cards, cards))
+		return;
+	if (gs_grant_bound_pod(agent->config.lib_dir, grant->name, &uid, NULL) == 0)
+		pods_delete_uid(agent, uid, "the holder of its card is back");
+	if (gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
 		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",
 			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
 }

@@ -12,8 +12,10 @@
 #define POD_MAX 4096
 
 struct pod {
-	char *uid, *ns, *name;
+	char *uid, *ns, *name; /* the names may be NULL until it is known */
 	bool known; /* the API has told it */
+	bool over; /* it has ended by itself */
+	bool unless_over; /* not to be deleted then */
 	bool stays; /* a mirror pod or a DaemonSet's */
 	bool missed; /* a complete list did not have it */
 	char *why; /* to be deleted as soon as it is known; NULL: not */
@@ -33,19 +35,22 @@ static struct pod *find(struct pods *pods, const char *uid)
 	return NULL;
 }
 
+/* @ns and @name: NULL, where they are not known */
 static struct pod *add(struct pods *pods, const char *ns, const char *name, const char *uid)
 {
 	struct pod *pod = find(pods, uid);
 
-	if (pod || pods->n >= POD_MAX)
-		return pod;
-	pods->v = gs_grow(pods->v, pods->n, sizeof(*pods->v));
-	pod = &pods->v[pods->n++];
-	*pod = (struct pod){
-		.uid = gs_strdup(uid),
-		.ns = gs_strdup(ns),
-		.name = gs_strdup(name),
-	};
+	if (!pod && pods->n >= POD_MAX)
+		return NULL;
+	if (!pod) {
+		pods->v = gs_grow(pods->v, pods->n, sizeof(*pods->v));
+		pod = &pods->v[pods->n++];
+		*pod = (struct pod){ .uid = gs_strdup(uid) };
+	}
+	if (!pod->name && name) {
+		pod->ns = gs_strdup(ns);
+		pod->name = gs_strdup(name);
+	}
 	return pod;
 }
 
@@ -76,6 +81,8 @@ static void delete_now(struct agent *agent, struct pod *pod)
 {
 	cleanup_free char *why = gs_steal(pod->why);
 
+	if (pod->over && pod->unless_over)
+		return;
 	pod->asked = true;
 	if (pod->stays) {
 		gs_log_fields(GS_LOG_WARN, "a pod that comes back by itself is not deleted", "pod",
@@ -87,19 +94,29 @@ static void delete_now(struct agent *agent, struct pod *pod)
 			gs_asprintf("%s/%s", pod->ns, pod->name));
 }
 
-void pods_delete(struct agent *agent, const struct gs_record *rec, const char *why)
+static void delete_pod(struct agent *agent, struct pod *pod, const char *why, bool unless_over)
 {
-	struct pod *pod;
-
-	if (!agent->kube || !rec->pod_uid || !gs_identity_is_set(&rec->identity))
-		return;
-	pod = add(agent->pods, rec->identity.ns, rec->identity.pod, rec->pod_uid);
 	/* several of its containers may have borrowed */
 	if (!pod || pod->why || pod->asked)
 		return;
 	pod->why = gs_strdup(why);
+	pod->unless_over = unless_over;
 	if (pod->known)
 		delete_now(agent, pod);
+}
+
+void pods_delete(struct agent *agent, const struct gs_record *rec, const char *why)
+{
+	if (agent->kube && rec->pod_uid && gs_identity_is_set(&rec->identity))
+		delete_pod(agent,
+			   add(agent->pods, rec->identity.ns, rec->identity.pod, rec->pod_uid), why,
+			   false);
+}
+
+void pods_delete_uid(struct agent *agent, const char *uid, const char *why)
+{
+	if (agent->kube)
+		delete_pod(agent, add(agent->pods, NULL, NULL, uid), why, true);
 }
 
 /* ---- What the API tells. */
@@ -118,6 +135,8 @@ static void on_pod(const struct kube_pod *told, bool gone, void *arg)
 	}
 	pod->known = true;
 	pod->stays = told->mirror || told->daemon;
+	pod->over = told->phase &&
+		    (strcmp(told->phase, "Succeeded") == 0 || strcmp(told->phase, "Failed") == 0);
 	if (pod->why)
 		delete_now(agent, pod);
 }

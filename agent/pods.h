@@ -16,4 +16,10 @@ void pods_stop(struct agent *agent);
  */
 void pods_delete(struct agent *agent, const struct gs_record *rec, const char *why);
 
+/*
+ * The same for the pod of that UID, of which nothing else is known, unless it has ended by itself:
+ * what it left may still be wanted.
+ */
+void pods_delete_uid(struct agent *agent, const char *uid, const char *why);
+
 #endif

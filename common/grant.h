@@ -73,6 +73,12 @@ int gs_grant_bind(const char *lib_dir, const char *name, const struct gs_grant_u
 int gs_grant_bound(const char *lib_dir, const char *name, const struct gs_grant_user *user,
 		   struct gs_err *err);
 
+/*
+ * The UID of the pod that it is bound to; the caller frees. -ENOENT: it is bound to none, or to a
+ * container that is of no pod.
+ */
+int gs_grant_bound_pod(const char *lib_dir, const char *name, char **ret_uid, struct gs_err *err);
+
 /* Is it bound to anybody? */
 bool gs_grant_is_bound(const char *lib_dir, const char *name);
 

@@ -68,18 +68,25 @@ static bool is_users(const struct binding *b, const struct gs_grant_user *user)
 	       same(b->container_id, user->pod_uid ? NULL : user->container_id);
 }
 
-/* Compares the binding that stands in the file. -ENOENT: there is none. */
-static int check(int dir, const char *name, const struct gs_grant_user *user, struct gs_err *err)
+/* -ENOENT: there is none. The caller frees the binding, also after an error. */
+static int read_binding(int dir, const char *name, struct binding *b, struct gs_err *err)
 {
 	cleanup_free char *text = NULL, *where = NULL;
-	struct binding b = { 0 };
 	size_t len = 0;
 	int r = grant_read_file(dir, name, GRANT_BOUND, &text, &len, err);
 
 	if (r < 0)
 		return r;
 	where = gs_asprintf("%s: its binding", grant_label(name).s);
-	r = parse(where, text, len, &b, err);
+	return parse(where, text, len, b, err);
+}
+
+/* Compares the binding that stands in the file. -ENOENT: there is none. */
+static int check(int dir, const char *name, const struct gs_grant_user *user, struct gs_err *err)
+{
+	struct binding b = { 0 };
+	int r = read_binding(dir, name, &b, err);
+
 	if (r == 0 && !is_users(&b, user))
 		r = gs_err_set(err, EACCES, "%s is bound to another container",
 			       grant_label(name).s);
@@ -178,6 +185,23 @@ int gs_grant_bound(const char *lib_dir, const char *name, const struct gs_grant_
 	if (r == 0)
 		r = check(dir, name, user, err);
 	return r == -ENOENT ? gs_err_set(err, ENOENT, "%s is not bound", grant_label(name).s) : r;
+}
+
+int gs_grant_bound_pod(const char *lib_dir, const char *name, char **ret_uid, struct gs_err *err)
+{
+	cleanup_close int dir = grant_open_dir(lib_dir, name, false, err);
+	struct binding b = { 0 };
+	int r;
+
+	if (dir < 0)
+		return dir;
+	r = read_binding(dir, name, &b, err);
+	if (r == 0 && b.pod_uid)
+		*ret_uid = gs_steal(b.pod_uid);
+	else if (r == 0 || r == -ENOENT)
+		r = gs_err_set(err, ENOENT, "%s is bound to no pod", grant_label(name).s);
+	binding_free(&b);
+	return r;
 }
 
 bool gs_grant_is_bound(const char *lib_dir, const char *name)

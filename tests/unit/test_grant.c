@@ -259,16 +259,19 @@ static void binds_once(void **state)
 		{ .container_id = "uid-1" },
 		{ .container_id = "dind" },
 	};
-	cleanup_free char *text = NULL;
+	cleanup_free char *text = NULL, *uid = NULL;
 	struct gs_err err = { 0 };
 	struct stat st;
 
 	tmpdir_write(*state, FILE_NAME, SHARE "}");
+	expect_error(gs_grant_bound_pod(*state, NAME, &uid, &err), &err, -ENOENT, "no pod");
 	expect_error(gs_grant_bound(*state, NAME, &pod_user, &err), &err, -ENOENT, "not bound");
 	assert_false(tmpdir_has(*state, BOUND_NAME));
 	assert_false(gs_grant_is_bound(*state, NAME));
 	assert_int_equal(gs_grant_bind(*state, NAME, &pod_user, &err), 0);
 	assert_true(gs_grant_is_bound(*state, NAME));
+	assert_int_equal(gs_grant_bound_pod(*state, NAME, &uid, &err), 0);
+	assert_string_equal(uid, "uid-1");
 	assert_int_equal(gs_grant_bind(*state, NAME, &pod_user, &err), 0);
 	assert_int_equal(gs_grant_bound(*state, NAME, &pod_user, &err), 0);
 	text = tmpdir_read(*state, BOUND_NAME);
@@ -294,10 +297,12 @@ static void binds_to_a_container_id(void **state)
 				   /* An id beside the pod's name does not count. */
 		both = { .pod_uid = "u", .container = "c", .container_id = "c\"1" };
 	struct gs_err err = { 0 };
+	char *uid = NULL;
 
 	tmpdir_write(*state, FILE_NAME, SHARE "}");
 	assert_int_equal(gs_grant_bind(*state, NAME, &user, &err), 0);
 	assert_int_equal(gs_grant_bind(*state, NAME, &user, &err), 0);
+	expect_error(gs_grant_bound_pod(*state, NAME, &uid, &err), &err, -ENOENT, "no pod");
 	expect_error(gs_grant_bind(*state, NAME, &other, &err), &err, -EACCES, "another");
 	expect_error(gs_grant_bind(*state, NAME, &both, &err), &err, -EACCES, "another");
 	expect_error(gs_grant_bind(*state, NAME, &pod_user, &err), &err, -EACCES, "another");

@@ -198,6 +198,25 @@ static void the_api_is_away(void **state)
 	assert_int_equal(logged("the Kubernetes API answers"), 1);
 }
 
+/* The agent was away when its borrower was ended: all that it has is the UID in the grant. */
+static void by_uid_alone(void **state)
+{
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	kubeclient_put(&client, "a/done", "u2", "Succeeded", "");
+	start();
+	pods_delete_uid(&agent, "u1", WHY); /* not known yet */
+	kubeclient_until_asked(&client, "\"DELETE /api/v1/namespaces/a/pods/one\"", 1);
+	kubeclient_put(&client, "a/two", "u3", "Pending", "");
+	kubeclient_run(&client, 200);
+	pods_delete_uid(&agent, "u3", WHY);
+	pods_delete_uid(&agent, "u2", WHY);
+	pods_delete_uid(&agent, "u4", WHY);
+	kubeclient_until_asked(&client, "\"DELETE /api/v1/namespaces/a/pods/two\"", 1);
+	kubeclient_run(&client, 200);
+	assert_int_equal(deletes(), 2);
+	stays("a/done");
+}
+
 static void without_kubernetes_nothing_is_asked(void **state)
 {
 	struct gs_err err;
@@ -208,6 +227,7 @@ static void without_kubernetes_nothing_is_asked(void **state)
 	assert_int_equal(pods_start(&agent, &err), 0);
 	assert_null(agent.kube);
 	ended("one", "u1");
+	pods_delete_uid(&agent, "u1", WHY);
 }
 
 int main(void)
@@ -219,6 +239,7 @@ int main(void)
 		TEST(two_containers_of_a_pod_delete_it_once),
 		TEST(mirror_and_daemonset_pods_stay),
 		TEST(the_api_is_away),
+		TEST(by_uid_alone),
 		TEST(without_kubernetes_nothing_is_asked),
 	};
 
