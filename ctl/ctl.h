@@ -22,7 +22,7 @@ struct ctl_verb {
 };
 
 extern const struct ctl_verb ctl_status, ctl_inspect, ctl_lend, ctl_reclaim, ctl_events, ctl_grant,
-	ctl_containers, ctl_spec, ctl_config, ctl_kmod, ctl_setup;
+	ctl_containers, ctl_spec, ctl_config, ctl_kmod, ctl_setup, ctl_doctor;
 
 /* Prints the verb's help to stdout; CTL_OK. */
 int ctl_help(const struct ctl_verb *verb);

@@ -9,7 +9,7 @@
 
 static const struct ctl_verb *const verbs[] = {
 	&ctl_status,	 &ctl_inspect, &ctl_lend,   &ctl_reclaim, &ctl_events, &ctl_grant,
-	&ctl_containers, &ctl_spec,    &ctl_config, &ctl_setup,	  &ctl_kmod,
+	&ctl_containers, &ctl_spec,    &ctl_config, &ctl_setup,	  &ctl_doctor, &ctl_kmod,
 };
 
 static int usage(FILE *to)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/config.h"
@@ -221,23 +220,6 @@ static int nothing_found(const struct options *options)
 
 /* ---- The call. */
 
-static char *default_binary(const char *root)
-{
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	cleanup_free char *beside = NULL;
-	char *slash;
-
-	if (n > 0 && strcmp(root, "/") == 0) {
-		self[n] = 0;
-		slash = strrchr(self, '/');
-		beside = gs_asprintf("%.*s/gpushare-runtime", (int)(slash - self), self);
-		if (access(beside, X_OK) == 0)
-			return gs_steal(beside);
-	}
-	return gs_strdup("/usr/bin/gpushare-runtime");
-}
-
 /* Fills in what the call left open; CTL_FAILED after telling. */
 static int complete(struct options *options, struct gs_config *config)
 {
@@ -261,7 +243,7 @@ static int complete(struct options *options, struct gs_config *config)
 	node->lib_dir = options->lib_dir;
 	node->root = options->root;
 	if (!options->binary)
-		options->binary = default_binary(node->root);
+		options->binary = setup_default_binary(node->root);
 	node->binary = options->binary;
 	if (options->undo)
 		return CTL_OK;
@@ -412,10 +394,11 @@ const struct ctl_verb ctl_setup = {
 	.summary = "make the container runtimes of this node know gpushare, or undo it",
 	.help = "usage: gpusharectl setup [--dry-run] [--undo] [-o json] [OPTION...] [RUNTIME...]\n"
 		"\n"
-		"Adds the runtime handler \"gpushare\" to the configuration of RUNTIME: k3s, rke2,\n"
-		"crio, containerd, docker or podman; without a name, of the one that serves the\n"
-		"node's kubelet. Shows each change as a unified difference, keeps what was there,\n"
-		"and changes nothing the second time. Restarts nothing: it prints the command.\n"
+		"Adds the runtime handler \"gpushare\" to the configuration of RUNTIME, which is\n"
+		"k3s, rke2, crio, containerd, docker or podman; without a name, the one\n"
+		"that serves this node's kubelet. Shows each change as a unified difference, keeps\n"
+		"what was there, and changes nothing the second time. Restarts nothing: it prints\n"
+		"the command.\n"
 		"\n"
 		"  --dry-run               show what would change, and change nothing\n"
 		"  --undo                  put every file back as it was; without a name, of all\n"

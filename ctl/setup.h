@@ -69,6 +69,12 @@ extern const struct setup_runtime *const setup_runtimes[];
 void setup_plan_free(struct setup_plan *plan);
 #define cleanup_plan __attribute__((cleanup(setup_plan_free)))
 
+/*
+ * Where gpushare-runtime should be on the node: beside this program where that is the node's own,
+ * else where packages put it. The caller frees.
+ */
+char *setup_default_binary(const char *root);
+
 /* ---- Files of a plan (setup_plan.c). */
 
 /*

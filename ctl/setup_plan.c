@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/xalloc.h"
@@ -70,6 +71,25 @@ bool setup_changes(const struct setup_plan *plan)
 		if (!same(plan->files[i].now, plan->files[i].after))
 			return true;
 	return false;
+}
+
+/* ---- Where gpushare-runtime is. */
+
+char *setup_default_binary(const char *root)
+{
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	cleanup_free char *beside = NULL;
+	char *slash;
+
+	if (n > 0 && strcmp(root, "/") == 0) {
+		self[n] = 0;
+		slash = strrchr(self, '/');
+		beside = gs_asprintf("%.*s/gpushare-runtime", (int)(slash - self), self);
+		if (access(beside, X_OK) == 0)
+			return gs_steal(beside);
+	}
+	return gs_strdup("/usr/bin/gpushare-runtime");
 }
 
 /* ---- Edits. */

@@ -25,8 +25,9 @@ load common
 	local verb
 	ctl --help
 	got 0 'status.*inspect.*lend.*reclaim.*events.*grant.*containers.*spec.*config' ''
-	got 0 'config.*setup.*kmod' ''
-	for verb in status inspect lend reclaim events containers grant config spec setup kmod; do
+	got 0 'config.*setup.*doctor.*kmod' ''
+	for verb in status inspect lend reclaim events containers grant config spec setup \
+		doctor kmod; do
 		ctl "$verb" --help
 		got 0 "^usage: gpusharectl $verb" ''
 		[[ $output == *Example:\ * ]]
