@@ -2,6 +2,7 @@
 /* gpusharectl doctor: container runtimes, their handlers, and the runtime that comes next. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,8 +350,30 @@ static void check_crio(struct doctor *d)
 	free(search.value);
 }
 
+/* docker and podman serve no kubelet: they may have the runtime, and need not. */
+static bool check_others(struct doctor *d)
+{
+	cleanup_free char *path = root_path(d->root, "/etc/docker/daemon.json");
+	cleanup_json json_t *docker = json_load_file(path, 0, NULL);
+	cleanup_free char *text = NULL;
+	cleanup_toml struct toml podman = { 0 };
+	bool found = false;
+
+	if (json_object_get(json_object_get(docker, "runtimes"), SETUP_HANDLER)) {
+		doctor_ok(d, "docker: in /etc/docker/daemon.json");
+		found = true;
+	}
+	if (read_toml(d, "/etc/containers/containers.conf.d/gpushare.conf", &text, &podman) &&
+	    toml_below(&podman, "engine.runtimes." SETUP_HANDLER)) {
+		doctor_ok(d, "podman: in /etc/containers/containers.conf.d/gpushare.conf");
+		found = true;
+	}
+	return found;
+}
+
 void doctor_handler(struct doctor *d)
 {
+	bool enough = check_others(d) && !root_has(d->root, "/var/lib/kubelet");
 	size_t before = d->n;
 
 	if (setup_k3s.found(&d->node))
@@ -360,11 +383,15 @@ void doctor_handler(struct doctor *d)
 	if (setup_crio.found(&d->node))
 		check_crio(d);
 	/* Where one of those serves the kubelet, containerd is docker's. */
-	if (d->n == before && setup_containerd.found(&d->node))
+	if (d->n == before && setup_containerd.found(&d->node) && !enough)
 		check_containerd(d);
-	if (d->n == before)
-		doctor_wrong(d, gs_strdup("apt install containerd"),
-			     "there is neither containerd, CRI-O, k3s nor RKE2");
+	if (d->n == before && !enough)
+		doctor_wrong(
+			d,
+			gs_strdup("install one, or gpusharectl setup docker, gpusharectl setup "
+				  "podman"),
+			"there is neither containerd, CRI-O, k3s nor RKE2, and neither docker nor "
+			"podman has the runtime \"" SETUP_HANDLER "\"");
 }
 
 void doctor_cri(struct doctor *d)

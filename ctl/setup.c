@@ -101,24 +101,6 @@ static void print_plan(const struct options *options, const struct setup_plan *p
 
 /* ---- Doing. */
 
-/* What makes an undo effective is what made the setup so. */
-static void add_then(struct setup_plan *plan)
-{
-	const struct setup_node *node = plan->node;
-
-	if (strcmp(plan->runtime, "docker") == 0)
-		gs_strv_add(&plan->then, "systemctl reload docker");
-	else if (strcmp(plan->runtime, "k3s") == 0 || strcmp(plan->runtime, "rke2") == 0)
-		gs_strv_take(&plan->then,
-			     gs_asprintf("systemctl restart %s",
-					 plan->runtime[0] == 'k' ? "k3s" : "rke2-server"));
-	else if (strcmp(plan->runtime, "podman") != 0)
-		gs_strv_take(&plan->then, gs_asprintf("systemctl restart %s", plan->runtime));
-	gs_strv_take(&plan->notes,
-		     gs_asprintf("containers that %s created need it until they are deleted",
-				 node->binary));
-}
-
 static int make_plan(const struct options *options, const struct setup_runtime *runtime,
 		     struct setup_plan *plan, struct gs_err *err)
 {
@@ -126,11 +108,15 @@ static int make_plan(const struct options *options, const struct setup_runtime *
 
 	if (r < 0 && r != -ENOENT && !(r == -EACCES && options->dry_run))
 		return r;
+	if (runtime->then)
+		runtime->then(plan);
 	if (!options->undo)
 		return runtime->plan(plan, err);
 	if (!plan->record)
 		return 0;
-	add_then(plan);
+	gs_strv_take(&plan->notes,
+		     gs_asprintf("containers that %s created need it until they are deleted",
+				 plan->node->binary));
 	return setup_undo_plan(plan, err);
 }
 
@@ -396,9 +382,9 @@ const struct ctl_verb ctl_setup = {
 		"\n"
 		"Adds the runtime handler \"gpushare\" to the configuration of RUNTIME, which is\n"
 		"k3s, rke2, crio, containerd, docker or podman; without a name, the one\n"
-		"that serves this node's kubelet. Shows each change as a unified difference, keeps\n"
-		"what was there, and changes nothing the second time. Restarts nothing: it prints\n"
-		"the command.\n"
+		"that serves this node's kubelet. Shows each change as a unified difference,\n"
+		"keeps what was there, and changes nothing the second time. Restarts nothing: it\n"
+		"prints the command.\n"
 		"\n"
 		"  --dry-run               show what would change, and change nothing\n"
 		"  --undo                  put every file back as it was; without a name, of all\n"

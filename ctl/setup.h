@@ -57,6 +57,8 @@ struct setup_runtime {
 	bool cri; /* serves a kubelet: set up without being named */
 	bool (*found)(const struct setup_node *node);
 	int (*plan)(struct setup_plan *plan, struct gs_err *err);
+	void (*then)(
+		struct setup_plan *plan); /* adds what makes a change effective; NULL: nothing */
 };
 
 extern const struct setup_runtime setup_containerd, setup_k3s, setup_rke2, setup_crio, setup_docker,

@@ -363,9 +363,13 @@ static int plan(struct setup_plan *plan, struct gs_err *err)
 				  "handler can be added safely; write it anew (containerd config "
 				  "default)",
 				  file->path);
+	return version == 2 ? plan_in_place(plan, file, &doc, err) : plan_drop_in(plan, &doc, err);
+}
+
+static void then(struct setup_plan *plan)
+{
 	gs_strv_add(&plan->then, "systemctl restart containerd");
 	gs_strv_add(&plan->then, "ctr plugins ls | grep -w cri   # must end in \"ok\"");
-	return version == 2 ? plan_in_place(plan, file, &doc, err) : plan_drop_in(plan, &doc, err);
 }
 
 const struct setup_runtime setup_containerd = {
@@ -374,4 +378,5 @@ const struct setup_runtime setup_containerd = {
 	.cri = true,
 	.found = found,
 	.plan = plan,
+	.then = then,
 };

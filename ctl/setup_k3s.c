@@ -128,7 +128,7 @@ static int verify(const char *path, const char *generated, const char *block, st
 static int plan_flavour(struct setup_plan *plan, const struct flavour *flavour, struct gs_err *err)
 {
 	const struct setup_node *node = plan->node;
-	cleanup_free char *generated = NULL, *path = NULL, *unit = NULL;
+	cleanup_free char *generated = NULL, *path = NULL;
 	cleanup_buf struct gs_buf block = { 0 }, trial = { 0 };
 	struct setup_file *file;
 	unsigned int version = 0;
@@ -163,11 +163,6 @@ static int plan_flavour(struct setup_plan *plan, const struct flavour *flavour, 
 	if (!file->before)
 		setup_append(file, "{{ template \"base\" . }}\n\n");
 	setup_append(file, block.data);
-	unit = gs_asprintf("/etc/systemd/system/multi-user.target.wants/%s.service",
-			   flavour->agent);
-	gs_strv_take(&plan->then,
-		     gs_asprintf("systemctl restart %s",
-				 root_has(node->root, unit) ? flavour->agent : flavour->server));
 	if (node->make_default)
 		gs_strv_take(&plan->notes,
 			     gs_asprintf("%s itself writes which runtime is the default one: add "
@@ -175,6 +170,26 @@ static int plan_flavour(struct setup_plan *plan, const struct flavour *flavour, 
 					 "/etc/rancher/%s/config.yaml",
 					 flavour->name, flavour->name));
 	return 0;
+}
+
+static void add_restart(struct setup_plan *plan, const struct flavour *flavour)
+{
+	cleanup_free char *unit = gs_asprintf(
+		"/etc/systemd/system/multi-user.target.wants/%s.service", flavour->agent);
+
+	gs_strv_take(&plan->then, gs_asprintf("systemctl restart %s",
+					      root_has(plan->node->root, unit) ? flavour->agent :
+										 flavour->server));
+}
+
+static void then_k3s(struct setup_plan *plan)
+{
+	add_restart(plan, &k3s);
+}
+
+static void then_rke2(struct setup_plan *plan)
+{
+	add_restart(plan, &rke2);
 }
 
 static int plan_k3s(struct setup_plan *plan, struct gs_err *err)
@@ -203,6 +218,7 @@ const struct setup_runtime setup_k3s = {
 	.cri = true,
 	.found = found_k3s,
 	.plan = plan_k3s,
+	.then = then_k3s,
 };
 
 const struct setup_runtime setup_rke2 = {
@@ -211,4 +227,5 @@ const struct setup_runtime setup_rke2 = {
 	.cri = true,
 	.found = found_rke2,
 	.plan = plan_rke2,
+	.then = then_rke2,
 };

@@ -165,8 +165,12 @@ static int plan_crio(struct setup_plan *plan, struct gs_err *err)
 
 	if (r == 0)
 		r = set_cri(plan, "cri-o", err);
-	gs_strv_add(&plan->then, "systemctl restart crio");
 	return r;
+}
+
+static void then_crio(struct setup_plan *plan)
+{
+	gs_strv_add(&plan->then, "systemctl restart crio");
 }
 
 const struct setup_runtime setup_crio = {
@@ -175,6 +179,7 @@ const struct setup_runtime setup_crio = {
 	.cri = true,
 	.found = found_crio,
 	.plan = plan_crio,
+	.then = then_crio,
 };
 
 /* ---- podman. */
@@ -283,7 +288,6 @@ static int plan_docker(struct setup_plan *plan, struct gs_err *err)
 	int r;
 
 	note_identity(plan);
-	gs_strv_add(&plan->then, "systemctl reload docker");
 	r = setup_add_file(plan, DOCKER_MAIN, &file, err);
 	if (r < 0)
 		return r;
@@ -304,9 +308,15 @@ static int plan_docker(struct setup_plan *plan, struct gs_err *err)
 	return 0;
 }
 
+static void then_docker(struct setup_plan *plan)
+{
+	gs_strv_add(&plan->then, "systemctl reload docker");
+}
+
 const struct setup_runtime setup_docker = {
 	.name = "docker",
 	.what = DOCKER_MAIN,
 	.found = found_docker,
 	.plan = plan_docker,
+	.then = then_docker,
 };

@@ -337,6 +337,19 @@ healthy() {
 	finds cri 'any pod may say who it is' 'take "cri" out of'
 }
 
+@test "podman or docker alone, without a kubelet" {
+	good_node
+	node_setup --undo
+	rm -r "$root/var/lib/kubelet" "$root/usr/bin/containerd" "$etc/containerd"
+	finds handler 'neither docker nor podman has the runtime' 'gpusharectl setup podman'
+	node_setup podman
+	healthy
+	program containerd 'containerd x 1.7.24 y'
+	node_setup docker
+	healthy
+	[[ $output == *'docker: in '*'podman: in '* ]]
+}
+
 @test "fault: the kubelet's sockets" {
 	good_node
 	rm "$root/var/lib/kubelet/pod-resources/kubelet.sock"
