@@ -103,11 +103,13 @@ static bool may_come(const struct gs_record *rec)
 	return !rec->pid_file || is_young(rec);
 }
 
+/* Where that can't be told (too many open files, say), nobody has ended: it would be for ever. */
 static bool same_process(const struct gs_hook_record *hook)
 {
 	uint64_t start;
+	int r = gs_proc_start(hook->pid, &start, NULL);
 
-	return gs_proc_start(hook->pid, &start, NULL) == 0 && start == hook->start_ticks;
+	return r < 0 ? r != -ESRCH : start == hook->start_ticks;
 }
 
 /* What its process is; known for ever once it was seen. */

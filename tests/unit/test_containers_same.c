@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,6 +148,21 @@ static void its_parent_has_not_looked_yet(void **state)
 	assert_false(containers_same(*state, &containers));
 }
 
+/* Nothing can be read now: that is no reason to take anybody for dead, which is for ever. */
+static void nothing_can_be_read(void **state)
+{
+	struct rlimit limit, none;
+	bool same;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	same = containers_same(*state, &containers);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(same);
+}
+
 static void its_number_is_anothers(void **state)
 {
 	containers.v[1].hook.start_ticks++;
@@ -261,6 +277,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nothing_happened, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(its_parent_has_not_looked_yet, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_can_be_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(its_number_is_anothers, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_record_came, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_was_deleted, setup, teardown),
