@@ -144,11 +144,13 @@ extern bool fg_misc;
 extern bool fg_forwarder;
 extern bool fg_shared_mapping;
 extern bool fg_nofault;
+extern bool fg_populate;
 extern bool fg_open_fail;
 extern bool fg_open_hard;
 extern bool fg_record_on;
 extern unsigned int fg_open_ms;
 extern unsigned int fg_close_ms;
+extern unsigned int fg_fault_ms;
 extern unsigned int fg_free_delay_ms;
 extern unsigned int fg_log_size;
 

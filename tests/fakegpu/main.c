@@ -54,6 +54,14 @@ unsigned int fg_close_ms;
 module_param_named(close_ms, fg_close_ms, uint, 0644);
 MODULE_PARM_DESC(close_ms, "release sleeps so long first (D state)");
 
+unsigned int fg_fault_ms;
+module_param_named(fault_ms, fg_fault_ms, uint, 0644);
+MODULE_PARM_DESC(fault_ms, "a fault sleeps so long before it brings its page (killable)");
+
+bool fg_populate;
+module_param_named(populate, fg_populate, bool, 0644);
+MODULE_PARM_DESC(populate, "mappings have their pages at once, and a fault function as well");
+
 unsigned int fg_free_delay_ms;
 module_param_named(free_delay_ms, fg_free_delay_ms, uint, 0644);
 MODULE_PARM_DESC(free_delay_ms, "how long after its release a file's memory is still in use");

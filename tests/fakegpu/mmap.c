@@ -53,6 +53,8 @@ static noinline vm_fault_t fg_card_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	}
 	fg_vma_log(vma, FG_FAULT, (u64)vmf->pgoff << PAGE_SHIFT, write, 0);
+	/* With the mmap lock held. A card that wakes up first takes its time. */
+	fg_sleep(READ_ONCE(fg_fault_ms), TASK_KILLABLE);
 	return vmf_insert_pfn(vma, vmf->address, page_to_pfn(card->pages) + vmf->pgoff);
 }
 
@@ -104,7 +106,7 @@ int fg_map(struct file *file, struct vm_area_struct *vma)
 
 	if (!err) {
 		vma->vm_ops = nofault ? &fg_nofault_vm_ops : &fg_fault_vm_ops;
-		if (nofault || fg->node->kind == FG_NODE_CTL)
+		if (nofault || fg->node->kind == FG_NODE_CTL || READ_ONCE(fg_populate))
 			err = remap_pfn_range(vma, vma->vm_start,
 					      page_to_pfn(fg->node->card->pages) + vma->vm_pgoff,
 					      length, vma->vm_page_prot);

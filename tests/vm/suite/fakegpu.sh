@@ -381,6 +381,17 @@ check_revoke() {
 }
 try "a revoked mapping faults again, nothing is lost" check_revoke
 
+check_populate() {
+	clear_log
+	set_parameter populate 1
+	fgpu store /dev/fakegpu0 0 5 , wait 1 >/dev/null
+	same "$(stat fakegpu0 fault)" 0 || return 1
+	fgpu store /dev/fakegpu0 0 6 , revoke /dev/fakegpu0 , load /dev/fakegpu0 >/tmp/populate
+	set_parameter populate 0
+	grep -q 'value=6 ' /tmp/populate && same "$(stat fakegpu0 fault)" 1
+}
+try "populate=1" check_populate
+
 check_adders() {
 	clear_log
 	background fgpu store /dev/fakegpu0 0 0 , threads 8 add /dev/fakegpu0 0 200000
@@ -490,6 +501,15 @@ check_slow() {
 	same "$(sed -n 's/.* us=//p' /tmp/slow | awk '$1 >= 250000' | wc -l)" 2
 }
 try "open_ms and close_ms" check_slow
+
+check_slow_fault() {
+	clear_log
+	set_parameter fault_ms 300
+	took=$(fgpu mmap /dev/fakegpu0 , store /dev/fakegpu0 3 1 | sed -n 's/^store.* us=//p')
+	set_parameter fault_ms 0
+	[ "$took" -ge 200000 ] && same "$(stat fakegpu0 fault)" 1
+}
+try "fault_ms" check_slow_fault
 
 check_slow_open_killed() {
 	set_parameter open_ms 60000
