@@ -171,6 +171,12 @@ int gs_klink_heartbeat(struct gs_klink *link, struct gs_err *err)
 int gs_klink_hook_add(struct gs_klink *link, int fd, const char *driver, const uint32_t *passive,
 		      size_t n, struct gs_knode *ret, struct gs_err *err)
 {
+	return gs_klink_hook_set(link, fd, driver, passive, n, false, ret, err);
+}
+
+int gs_klink_hook_set(struct gs_klink *link, int fd, const char *driver, const uint32_t *passive,
+		      size_t n, bool revocable, struct gs_knode *ret, struct gs_err *err)
+{
 	struct gs_knode node = { 0 };
 	struct gs_kreq req;
 	int r;
@@ -181,6 +187,8 @@ int gs_klink_hook_add(struct gs_klink *link, int fd, const char *driver, const u
 		gs_kreq_str(&req, GS_A_DRIVER, driver);
 	if (n)
 		gs_kreq_data(&req, GS_A_PASSIVE, passive, n * sizeof(*passive));
+	if (revocable)
+		gs_kreq_flag(&req, GS_A_REVOCABLE);
 	r = ask(link, &req, false, take_node, &node, err);
 	if (r == 0 && ret)
 		*ret = node;

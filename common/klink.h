@@ -55,6 +55,10 @@ int gs_klink_heartbeat(struct gs_klink *link, struct gs_err *err);
  */
 int gs_klink_hook_add(struct gs_klink *link, int fd, const char *driver, const uint32_t *passive,
 		      size_t n, struct gs_knode *ret, struct gs_err *err);
+
+/* As that; with @revocable, members' mappings of the node are taken away while it is lent. */
+int gs_klink_hook_set(struct gs_klink *link, int fd, const char *driver, const uint32_t *passive,
+		      size_t n, bool revocable, struct gs_knode *ret, struct gs_err *err);
 int gs_klink_hook_del(struct gs_klink *link, uint32_t dev, struct gs_err *err);
 
 /* A time that is not sent: the module's default, or what the holding has already. */

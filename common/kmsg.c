@@ -64,6 +64,11 @@ static const enum mnl_attr_data_type types[__GS_A_MAX] = {
 	[GS_A_TOTAL_KILLS] = MNL_TYPE_U64,
 	[GS_A_TOTAL_REFUSED] = MNL_TYPE_U64,
 	[GS_A_TOTAL_EVENTS_LOST] = MNL_TYPE_U64,
+	[GS_A_REVOCABLE] = MNL_TYPE_FLAG,
+	[GS_A_MAPPINGS] = MNL_TYPE_U32,
+	[GS_A_FAULTS] = MNL_TYPE_U64,
+	[GS_A_TOTAL_MAPPINGS] = MNL_TYPE_U64,
+	[GS_A_TOTAL_FAULTS] = MNL_TYPE_U64,
 };
 
 /* The attributes of one message or nest by number, NULL where it has none. */
@@ -238,6 +243,8 @@ int gs_kmsg_status(const struct nlmsghdr *nlh, struct gs_kstatus *ret, struct gs
 		.kills = get_u64(&attrs, GS_A_TOTAL_KILLS),
 		.refused = get_u64(&attrs, GS_A_TOTAL_REFUSED),
 		.events_lost = get_u64(&attrs, GS_A_TOTAL_EVENTS_LOST),
+		.mappings = get_u64(&attrs, GS_A_TOTAL_MAPPINGS),
+		.faults = get_u64(&attrs, GS_A_TOTAL_FAULTS),
 		.event_seq = get_u64(&attrs, GS_A_EVENT_SEQ),
 		.lend_after_ms = get_u32(&attrs, GS_A_LEND_AFTER_MS),
 		.hold_max_ms = get_u32(&attrs, GS_A_HOLD_MAX_MS),
@@ -256,6 +263,7 @@ int gs_kmsg_node(const struct nlmsghdr *nlh, struct gs_knode *ret, struct gs_err
 	*ret = (struct gs_knode){
 		.dev = get_u32(&attrs, GS_A_DEV),
 		.funcs = get_u32(&attrs, GS_A_FUNCS),
+		.revocable = attrs.v[GS_A_REVOCABLE] != NULL,
 		.touches = get_u64(&attrs, GS_A_TOUCHES),
 	};
 	get_name(&attrs, GS_A_DRIVER, ret->driver);
@@ -282,6 +290,8 @@ int gs_kmsg_holding(const struct nlmsghdr *nlh, struct gs_kholding *ret, struct 
 		.settle_ms = get_u32(&attrs, GS_A_SETTLE_MS),
 		.files = get_u32(&attrs, GS_A_FILES),
 		.held = get_u32(&attrs, GS_A_HELD),
+		.mappings = get_u32(&attrs, GS_A_MAPPINGS),
+		.faults = get_u64(&attrs, GS_A_FAULTS),
 	};
 	get_name(&attrs, GS_A_NAME, ret->name);
 	return 0;
@@ -338,6 +348,8 @@ int gs_kmsg_event(const struct nlmsghdr *nlh, struct gs_kevent *ret, struct gs_e
 		.files = get_u32(&attrs, GS_A_FILES),
 		.held = get_u32(&attrs, GS_A_HELD),
 		.held_ms = get_u32(&attrs, GS_A_HELD_MS),
+		.mappings = get_u32(&attrs, GS_A_MAPPINGS),
+		.faults = get_u64(&attrs, GS_A_FAULTS),
 		.killed = attrs.v[GS_A_KILLED] != NULL,
 		.agent_alive = get_u8(&attrs, GS_A_AGENT_ALIVE) != 0,
 	};

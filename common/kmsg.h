@@ -52,6 +52,7 @@ struct gs_knode {
 	gs_kname driver;
 	gs_kname module; /* "": built into the kernel */
 	uint32_t funcs; /* 1 << enum gs_kind */
+	bool revocable; /* members' mappings of it are taken away while it is lent */
 	uint64_t touches;
 };
 
@@ -64,6 +65,8 @@ struct gs_kholding {
 	uint32_t lend_after_ms, hold_max_ms, settle_ms;
 	uint32_t files; /* borrowers' open files */
 	uint32_t held; /* callers held now */
+	uint32_t mappings; /* of its members, that the last LEND took away */
+	uint64_t faults; /* touches of those since then */
 };
 
 struct gs_kcount {
@@ -92,6 +95,7 @@ struct gs_kstatus {
 	bool has_agent; /* the two below are there */
 	uint32_t agent_port, agent_age_ms;
 	uint64_t held, returns, settled, hold_max, quarantine, kills, refused, events_lost;
+	uint64_t mappings, faults;
 	uint64_t event_seq; /* of the last event */
 	uint32_t lend_after_ms, hold_max_ms, settle_ms; /* what a holding gets that names none */
 };
@@ -111,7 +115,8 @@ struct gs_kevent {
 	unsigned int kind; /* enum gs_kind */
 	uint32_t pid, pidns;
 	uint64_t start_time;
-	uint32_t files, held, held_ms;
+	uint32_t files, held, held_ms, mappings;
+	uint64_t faults;
 	bool killed, agent_alive;
 };
 

@@ -32,9 +32,10 @@ static const char *const roles[] = {
 COMPLETE(roles, __GS_ROLE_MAX);
 
 static const char *const kinds[] = {
-	[GS_OPEN] = "open",   [GS_RELEASE] = "release",
-	[GS_IOCTL] = "ioctl", [GS_COMPAT_IOCTL] = "compat-ioctl",
-	[GS_MMAP] = "mmap",
+	[GS_OPEN] = "open",	[GS_RELEASE] = "release",
+	[GS_IOCTL] = "ioctl",	[GS_COMPAT_IOCTL] = "compat-ioctl",
+	[GS_MMAP] = "mmap",	[GS_FAULT] = "fault",
+	[GS_ACCESS] = "access",
 };
 COMPLETE(kinds, __GS_KIND_MAX);
 
@@ -101,6 +102,11 @@ static const char *const attrs[] = {
 	[GS_A_TOTAL_KILLS] = "total-kills",
 	[GS_A_TOTAL_REFUSED] = "total-refused",
 	[GS_A_TOTAL_EVENTS_LOST] = "total-events-lost",
+	[GS_A_REVOCABLE] = "revocable",
+	[GS_A_MAPPINGS] = "mappings",
+	[GS_A_FAULTS] = "faults",
+	[GS_A_TOTAL_MAPPINGS] = "total-mappings",
+	[GS_A_TOTAL_FAULTS] = "total-faults",
 };
 COMPLETE(attrs, __GS_A_MAX);
 
@@ -117,6 +123,7 @@ static const struct {
 	{ "cgroup-v1", "no watch by a cgroup of version 1" },
 	{ "freezable", "held callers of io_uring keep the machine from suspending" },
 	{ "ioctl-compat", "there are no 32-bit callers" },
+	{ "revoke", "a return by a store to a mapping is not held" },
 };
 
 #define NAME_OF(table, value) ((value) < GS_ARRAY_SIZE(table) ? (table)[value] : "?")

@@ -141,7 +141,10 @@ json_t *ctl_kmod_event_json(const struct gs_kevent *e, struct ctl_names *names)
 	if (e->event == GS_EV_RELEASED) {
 		set_number(json, "held", e->held);
 		set_number(json, "held_ms", e->held_ms);
+		set_number(json, "faults", e->faults);
 	}
+	if (e->event == GS_EV_STATE && e->state == GS_LENT)
+		set_number(json, "mappings", e->mappings);
 	if (e->event == GS_EV_REVOKED)
 		set(json, "killed", json_boolean(e->killed));
 	if (e->event == GS_EV_AGENT)

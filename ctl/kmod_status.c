@@ -194,9 +194,11 @@ static void print_status(const struct gs_kstatus *status)
 	       " settled without an agent, %" PRIu64 " let go at hold-max, %" PRIu64
 	       " quarantined; %" PRIu64 " borrowers killed, %" PRIu64
 	       " calls of borrowers refused, "
-	       "%" PRIu64 " events lost\n",
+	       "%" PRIu64 " events lost; %" PRIu64 " mappings taken away, %" PRIu64
+	       " touches of those\n",
 	       status->held, status->returns, status->settled, status->hold_max, status->quarantine,
-	       status->kills, status->refused, status->events_lost);
+	       status->kills, status->refused, status->events_lost, status->mappings,
+	       status->faults);
 }
 
 void ctl_kmod_print(const struct gs_kstate *state)
@@ -234,11 +236,13 @@ static json_t *status_json(const struct gs_kstatus *status)
 	agent = json_pack("{s:b,s:o,s:o}", "alive", status->agent_alive, "port",
 			  status->has_agent ? number(status->agent_port) : json_null(), "age_ms",
 			  status->has_agent ? number(status->agent_age_ms) : json_null());
-	totals = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "held", number(status->held),
-			   "returns", number(status->returns), "settled", number(status->settled),
-			   "hold_max", number(status->hold_max), "quarantine",
-			   number(status->quarantine), "kills", number(status->kills), "refused",
-			   number(status->refused), "events_lost", number(status->events_lost));
+	totals = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "held",
+			   number(status->held), "returns", number(status->returns), "settled",
+			   number(status->settled), "hold_max", number(status->hold_max),
+			   "quarantine", number(status->quarantine), "kills", number(status->kills),
+			   "refused", number(status->refused), "events_lost",
+			   number(status->events_lost), "mappings", number(status->mappings),
+			   "faults", number(status->faults));
 	defaults = json_pack("{s:o,s:o,s:o}", "lend_after_ms", number(status->lend_after_ms),
 			     "hold_max_ms", number(status->hold_max_ms), "settle_ms",
 			     number(status->settle_ms));
@@ -255,10 +259,10 @@ static json_t *node_json(const struct gs_knode *node)
 	for (unsigned int kind = 0; kind < 32; kind++)
 		if (node->funcs & 1U << kind)
 			(void)json_array_append_new(funcs, json_string(gs_kname_kind(kind)));
-	return json_pack("{s:o,s:s,s:s,s:s?,s:o,s:o}", "dev", ctl_kmod_dev_json(node->dev), "node",
-			 ctl_kmod_dev(node->dev), "driver", node->driver, "module",
+	return json_pack("{s:o,s:s,s:s,s:s?,s:o,s:o,s:b}", "dev", ctl_kmod_dev_json(node->dev),
+			 "node", ctl_kmod_dev(node->dev), "driver", node->driver, "module",
 			 *node->module ? node->module : NULL, "hooked", funcs, "touches",
-			 number(node->touches));
+			 number(node->touches), "revocable", node->revocable);
 }
 
 static json_t *holding_json(const struct gs_kstate *state, const struct gs_kholding *holding)
@@ -267,14 +271,15 @@ static json_t *holding_json(const struct gs_kstate *state, const struct gs_khold
 
 	for (size_t i = 0; i < holding->devs.n; i++)
 		(void)json_array_append_new(devs, ctl_kmod_dev_json(holding->devs.v[i]));
-	return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", holding->name,
-			 "state", gs_kname_state(holding->state), "since_ns",
+	return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name",
+			 holding->name, "state", gs_kname_state(holding->state), "since_ns",
 			 number(holding->since_ns), "last_touch_ns", number(holding->last_touch_ns),
 			 "touches", number(gs_kstate_touches(state, holding)), "seq",
 			 number(holding->seq), "lend_after_ms", number(holding->lend_after_ms),
 			 "hold_max_ms", number(holding->hold_max_ms), "settle_ms",
 			 number(holding->settle_ms), "files", number(holding->files), "held",
-			 number(holding->held), "devs", devs);
+			 number(holding->held), "mappings", number(holding->mappings), "faults",
+			 number(holding->faults), "devs", devs);
 }
 
 static json_t *watch_json(const struct gs_kwatch *watch)

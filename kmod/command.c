@@ -119,7 +119,8 @@ static int do_hook_add(struct sk_buff *skb, struct genl_info *info)
 		nlmsg_free(reply);
 		return -EBADF;
 	}
-	ret = gs_node_add(file, driver, passive, n_passive, &node, info->extack);
+	ret = gs_node_add(file, driver, passive, n_passive,
+			  nla_get_flag(info->attrs[GS_A_REVOCABLE]), &node, info->extack);
 	fput(file);
 	if (!ret)
 		ret = gs_put_node(reply, node, info->snd_portid, info->snd_seq, 0, NULL);
@@ -402,7 +403,9 @@ static int put_status(struct sk_buff *reply)
 	    nla_put_u64_64bit(reply, GS_A_TOTAL_QUARANTINE, t.quarantine, GS_A_PAD) ||
 	    nla_put_u64_64bit(reply, GS_A_TOTAL_KILLS, t.kills, GS_A_PAD) ||
 	    nla_put_u64_64bit(reply, GS_A_TOTAL_REFUSED, t.refused, GS_A_PAD) ||
-	    nla_put_u64_64bit(reply, GS_A_TOTAL_EVENTS_LOST, t.events_lost, GS_A_PAD))
+	    nla_put_u64_64bit(reply, GS_A_TOTAL_EVENTS_LOST, t.events_lost, GS_A_PAD) ||
+	    nla_put_u64_64bit(reply, GS_A_TOTAL_MAPPINGS, t.mappings, GS_A_PAD) ||
+	    nla_put_u64_64bit(reply, GS_A_TOTAL_FAULTS, t.faults, GS_A_PAD))
 		return -EMSGSIZE;
 	if (port && (nla_put_u32(reply, GS_A_AGENT_PORT, port) ||
 		     nla_put_u32(reply, GS_A_AGENT_AGE_MS, gs_agent_age_ms())))

@@ -9,6 +9,7 @@
 #include <linux/cgroup.h>
 #include <linux/freezer.h>
 #include <linux/ftrace.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
@@ -117,6 +118,28 @@ static inline void gs_freezer_ignore(bool ignore)
 		freezer_do_not_count();
 	else
 		freezer_count();
+#endif
+}
+
+/* ---- Memory. */
+
+/* A fault may be under the lock of one mapping only (6.4). */
+static inline void gs_release_fault_lock(struct vm_fault *vmf)
+{
+#ifdef GS_HAVE_FAULT_LOCK
+	release_fault_lock(vmf);
+#else
+	mmap_read_unlock(vmf->vma->vm_mm);
+#endif
+}
+
+/* Takes the pages of a VM_PFNMAP mapping away. Its mmap lock is held. */
+static inline void gs_zap_vma(struct vm_area_struct *vma)
+{
+#ifdef GS_HAVE_ZAP_SPECIAL
+	zap_special_vma_range(vma, vma->vm_start, vma->vm_end - vma->vm_start);
+#else
+	zap_vma_ptes(vma, vma->vm_start, vma->vm_end - vma->vm_start);
 #endif
 }
 

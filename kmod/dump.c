@@ -32,6 +32,7 @@ int gs_put_node(struct sk_buff *skb, const struct gs_node *node, u32 port, u32 s
 		struct netlink_callback *cb)
 {
 	void *header = begin(skb, port, seq, flags, GS_CMD_NODE, cb);
+	unsigned int i;
 	u32 funcs = 0;
 	int kind;
 
@@ -40,10 +41,13 @@ int gs_put_node(struct sk_buff *skb, const struct gs_node *node, u32 port, u32 s
 	for (kind = 0; kind < __GS_KIND_MAX; kind++)
 		if (node->fns[kind])
 			funcs |= GS_KIND_BIT(kind);
+	for (i = 0; i < GS_MAP_FNS && node->map_fns[i]; i++)
+		funcs |= node->map_fns[i]->bit;
 	if (nla_put_u32(skb, GS_A_DEV, gs_dev_encode(node->dev)) ||
 	    nla_put_string(skb, GS_A_DRIVER, node->driver) || nla_put_u32(skb, GS_A_FUNCS, funcs) ||
 	    (node->module[0] && nla_put_string(skb, GS_A_MODULE, node->module)) ||
-	    nla_put_u64_64bit(skb, GS_A_TOUCHES, node_touches(node), GS_A_PAD))
+	    nla_put_u64_64bit(skb, GS_A_TOUCHES, node_touches(node), GS_A_PAD) ||
+	    (node->revocable && nla_put_flag(skb, GS_A_REVOCABLE)))
 		goto cancel;
 	if (node->n_passive &&
 	    nla_put(skb, GS_A_PASSIVE, node->n_passive * sizeof(u32), node->passive))
@@ -90,7 +94,9 @@ static int put_holding(struct sk_buff *skb, struct gs_holding *holding, struct n
 		 nla_put_u32(skb, GS_A_HELD, holding->held) ||
 		 nla_put_u32(skb, GS_A_LEND_AFTER_MS, holding->lend_after_ms) ||
 		 nla_put_u32(skb, GS_A_HOLD_MAX_MS, holding->hold_max_ms) ||
-		 nla_put_u32(skb, GS_A_SETTLE_MS, holding->settle_ms);
+		 nla_put_u32(skb, GS_A_SETTLE_MS, holding->settle_ms) ||
+		 nla_put_u32(skb, GS_A_MAPPINGS, holding->mappings) ||
+		 nla_put_u64_64bit(skb, GS_A_FAULTS, holding->faults, GS_A_PAD);
 	spin_unlock(&gs_lock);
 	if (failed)
 		goto cancel;

@@ -44,12 +44,13 @@ struct gs_notice *gs_event_new(enum gs_event event)
 void gs_notice_caller(struct gs_notice *notice, const struct gs_watch *watch,
 		      const struct gs_call *call)
 {
-	struct pid_namespace *ns = task_active_pid_ns(current);
+	struct task_struct *task = call->task ?: current;
+	struct pid_namespace *ns = task_active_pid_ns(task);
 
 	strscpy(notice->watch, watch->name, sizeof(notice->watch));
 	notice->by_call = true;
-	notice->pid = task_tgid_nr(current);
-	notice->start_time = div_u64(current->group_leader->start_boottime, NSEC_PER_SEC / USER_HZ);
+	notice->pid = task_tgid_nr(task);
+	notice->start_time = div_u64(task->group_leader->start_boottime, NSEC_PER_SEC / USER_HZ);
 	notice->pidns = ns ? ns->ns.inum : 0;
 	notice->dev = call->inode->i_rdev;
 	notice->kind = call->kind;

@@ -19,6 +19,8 @@ struct gs_notice {
 	dev_t dev;
 	u32 held;
 	u32 held_ms;
+	u32 mappings;
+	u64 faults;
 	u8 event; /* enum gs_event */
 	u8 state;
 	u8 from;
@@ -41,6 +43,8 @@ struct gs_totals {
 	u64 kills;
 	u64 refused;
 	u64 events_lost;
+	u64 mappings;
+	u64 faults;
 };
 
 extern struct gs_totals gs_totals;

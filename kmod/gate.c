@@ -74,19 +74,9 @@ static bool can_hold(const struct gs_call *call)
 	return call->kind != GS_OPEN || imajor(call->inode) != MISC_MAJOR;
 }
 
-/* What a walk over the caller's watches found. */
-struct verdict {
-	struct gs_call *call;
-	unsigned int roles; /* 1 << enum gs_role */
-	struct gs_watch *borrower;
-	bool revoked;
-	struct gs_holding *wait; /* one that returns */
-	bool redirected; /* still, after the touch was told */
-};
-
 static void visit_roles(struct gs_watch *watch, void *arg)
 {
-	struct verdict *verdict = arg;
+	struct gs_verdict *verdict = arg;
 
 	verdict->roles |= 1u << watch->role;
 	if (watch->role != GS_BORROWER)
@@ -97,9 +87,22 @@ static void visit_roles(struct gs_watch *watch, void *arg)
 		verdict->revoked = true;
 }
 
+/* While one is away, its members' mappings are. */
+static bool is_away(const struct gs_holding *holding)
+{
+	return holding->state == GS_LENDING || holding->state == GS_LENT ||
+	       holding->state == GS_RETURNING;
+}
+
+static void count_fault(struct gs_holding *holding)
+{
+	holding->faults++;
+	gs_totals.faults++;
+}
+
 static void visit_touch(struct gs_watch *watch, void *arg)
 {
-	struct verdict *verdict = arg;
+	struct gs_verdict *verdict = arg;
 	struct gs_holding *holding;
 	struct gs_link *link;
 
@@ -107,6 +110,13 @@ static void visit_touch(struct gs_watch *watch, void *arg)
 		return;
 	list_for_each_entry(link, &watch->links, of_watch) {
 		holding = link->holding;
+		if (verdict->call->quiet) {
+			if (is_away(holding))
+				verdict->wait = holding;
+			continue;
+		}
+		if (verdict->call->kind == GS_FAULT && is_away(holding))
+			count_fault(holding);
 		gs_holding_on(holding, GS_ON_TOUCH, watch, verdict->call);
 		if (holding->state == GS_RETURNING && !verdict->wait)
 			verdict->wait = holding;
@@ -116,7 +126,7 @@ static void visit_touch(struct gs_watch *watch, void *arg)
 }
 
 /* A file of a revoked borrower stays refused in whatever hands it is. gs_lock held. */
-static bool is_stolen(const struct gs_call *call, const struct verdict *verdict)
+static bool is_stolen(const struct gs_call *call, const struct gs_verdict *verdict)
 {
 	struct gs_notice *notice;
 	struct gs_file *entry;
@@ -136,18 +146,48 @@ static bool is_stolen(const struct gs_call *call, const struct verdict *verdict)
 	return true;
 }
 
-/* Decides under gs_lock. Returns -EIO or 0; see struct verdict for the rest. */
-static long judge(struct verdict *verdict)
+static void walk(struct gs_verdict *verdict, gs_visit visit)
 {
-	gs_walk_current(visit_roles, verdict);
+	rcu_read_lock();
+	gs_walk_task(verdict->call->task ?: current, visit, verdict);
+	rcu_read_unlock();
+}
+
+long gs_judge(struct gs_verdict *verdict)
+{
+	walk(verdict, visit_roles);
 	if (verdict->revoked || is_stolen(verdict->call, verdict)) {
 		gs_totals.refused++;
 		return -EIO;
 	}
 	if (verdict->borrower || (verdict->roles & (1u << GS_EXEMPT)))
 		return 0;
-	gs_walk_current(visit_touch, verdict);
+	walk(verdict, visit_touch);
 	return 0;
+}
+
+static void visit_away(struct gs_watch *watch, void *arg)
+{
+	struct gs_verdict *verdict = arg;
+	struct gs_link *link;
+
+	verdict->roles |= 1u << watch->role;
+	if (watch->role != GS_MEMBER)
+		return;
+	list_for_each_entry(link, &watch->links, of_watch)
+		if (is_away(link->holding))
+			verdict->wait = link->holding;
+}
+
+bool gs_gate_away(void)
+{
+	struct gs_verdict verdict = {};
+
+	spin_lock(&gs_lock);
+	gs_walk_current(visit_away, &verdict);
+	spin_unlock(&gs_lock);
+	return verdict.wait && !gs_going &&
+	       !(verdict.roles & (1u << GS_BORROWER | 1u << GS_EXEMPT));
 }
 
 static bool still_held(const struct gs_holding *holding, unsigned int round)
@@ -187,25 +227,29 @@ static long wait_for(struct gs_holding *holding, unsigned int round, bool anew, 
 	return ret;
 }
 
-/* gs_lock held; gives it up. */
-static long hold(struct gs_holding *holding, bool anew) __releases(&gs_lock)
+void gs_hold_begin(struct gs_holding *holding, struct gs_waiter *waiter)
 {
-	unsigned int round = holding->round;
-	long timeout, ret;
-
-	timeout = max_t(long, holding->return_until - jiffies, 0) + HZ;
+	waiter->holding = holding;
+	waiter->round = holding->round;
+	waiter->timeout = max_t(long, holding->return_until - jiffies, 0) + HZ;
 	kref_get(&holding->ref);
 	gs_totals.held++;
 	holding->held++;
 	if (!holding->held_round++)
 		holding->held_since = jiffies;
-	spin_unlock(&gs_lock);
+}
 
-	ret = wait_for(holding, round, anew, timeout);
+long gs_hold(struct gs_waiter *waiter, bool anew)
+{
+	struct gs_holding *holding = waiter->holding;
+	long ret;
+
+	ret = wait_for(holding, waiter->round, anew, waiter->timeout);
 
 	spin_lock(&gs_lock);
 	holding->held--;
-	if (!ret && still_held(holding, round) && time_after_eq(jiffies, holding->return_until))
+	if (!ret && still_held(holding, waiter->round) &&
+	    time_after_eq(jiffies, holding->return_until))
 		gs_holding_on(holding, GS_ON_HOLD_MAX, NULL, NULL);
 	spin_unlock(&gs_lock);
 	gs_holding_put(holding);
@@ -224,15 +268,20 @@ static void visit_uncount(struct gs_watch *watch, void *arg)
  * The call is made anew, and will be counted again. Its state has been judged already, so a count
  * that goes down for a moment hides nothing from a lend.
  */
-static long restart(const struct gs_call *call)
+void gs_uncount(dev_t dev)
 {
 	struct gs_node *node;
 
 	preempt_disable();
-	node = gs_node_lookup(call->inode->i_rdev);
+	node = gs_node_lookup(dev);
 	if (node)
 		gs_walk_current(visit_uncount, node);
 	preempt_enable();
+}
+
+static long restart(const struct gs_call *call)
+{
+	gs_uncount(call->inode->i_rdev);
 	return -ERESTARTNOINTR;
 }
 
@@ -240,18 +289,21 @@ long gs_gate_enter(struct gs_call *call)
 {
 	bool anew = can_restart(call);
 	bool may_hold = can_hold(call);
-	struct verdict verdict;
+	struct gs_verdict verdict;
+	struct gs_waiter waiter;
 	long ret;
 
 	if (!GS_IO_WORKER_NS && call->kind == GS_OPEN && (current->flags & PF_IO_WORKER))
 		return -EOPNOTSUPP;
 	for (;;) {
-		verdict = (struct verdict){ .call = call };
+		verdict = (struct gs_verdict){ .call = call };
 		spin_lock(&gs_lock);
-		ret = judge(&verdict);
+		ret = gs_judge(&verdict);
 		if (ret || !verdict.wait || !may_hold || gs_going)
 			break;
-		ret = hold(verdict.wait, anew);
+		gs_hold_begin(verdict.wait, &waiter);
+		spin_unlock(&gs_lock);
+		ret = gs_hold(&waiter, anew);
 		if (ret)
 			return ret == -ERESTARTNOINTR ? restart(call) : ret;
 	}

@@ -36,7 +36,7 @@ struct gs_fn;
 #define GS_KIND_BIT(kind) (1u << (kind))
 #define GS_ALL_CALLS                                                                   \
 	(GS_KIND_BIT(GS_OPEN) | GS_KIND_BIT(GS_IOCTL) | GS_KIND_BIT(GS_COMPAT_IOCTL) | \
-	 GS_KIND_BIT(GS_MMAP))
+	 GS_KIND_BIT(GS_MMAP) | GS_KIND_BIT(GS_FAULT))
 
 /* Bounds on what root may make us keep, and of times. */
 #define GS_LEND_AFTER_MAX_MS (7 * 24 * 3600 * 1000u)
@@ -44,6 +44,7 @@ struct gs_fn;
 #define GS_SETTLE_MAX_MS (60 * 1000u)
 #define GS_HOLDINGS_MAX 4096
 #define GS_WATCHES_MAX 8192
+#define GS_MAP_FNS 8 /* functions of one node's mappings */
 
 /**
  * struct gs_counts - what one processor saw of one watch; written by that processor alone
@@ -59,7 +60,10 @@ struct gs_counts {
  * struct gs_node - a device node whose functions are hooked
  * @index: its place in gs_counts.touches; the same device number gets the same again
  * @passive_bits: 1 << (number & 63) of each passive ioctl: what has no bit here is not one
+ * @modular: one of its functions is a module's
+ * @revocable: members' mappings are taken away by LEND
  * @fns: by enum gs_kind; NULL where the driver has none, or a generic one that needs no hook
+ * @map_fns: of its mappings, as they were met; under gs_hooks
  */
 struct gs_node {
 	struct hlist_node hash;
@@ -70,7 +74,10 @@ struct gs_node {
 	unsigned int n_passive;
 	u64 passive_bits;
 	u32 passive[GS_PASSIVE_MAX];
+	bool modular;
+	bool revocable;
 	struct gs_fn *fns[__GS_KIND_MAX];
+	struct gs_fn *map_fns[GS_MAP_FNS];
 	char driver[GS_NAME_MAX + 1];
 	char module[MODULE_NAME_LEN];
 };
@@ -93,6 +100,8 @@ struct gs_node {
  * @files: open files of its borrowers
  * @held: callers that wait now
  * @held_round: callers that waited in this round, held_since its first (jiffies)
+ * @mappings: of its members, that the last LEND took away
+ * @faults: touches of those since then
  */
 struct gs_holding {
 	struct list_head link;
@@ -121,6 +130,8 @@ struct gs_holding {
 	unsigned int held;
 	unsigned int held_round;
 	unsigned long held_since;
+	u32 mappings;
+	u64 faults;
 	struct list_head links; /* gs_link.of_holding */
 	wait_queue_head_t wait;
 	struct delayed_work tick;
@@ -181,12 +192,16 @@ struct gs_link {
 
 /**
  * struct gs_call - a redirected call of a driver's function
+ * @task: whose call it is, if not the current one's: a fault or an access from outside
+ * @quiet: it is nobody's touch
  * @borrower: set by gs_gate_enter() for a borrower, which owns the reference until gs_gate_leave()
  */
 struct gs_call {
 	enum gs_kind kind;
 	struct inode *inode;
 	struct file *file;
+	struct task_struct *task;
+	bool quiet;
 	struct gs_watch *borrower;
 };
 

@@ -130,6 +130,7 @@ static void let_go(struct gs_holding *holding)
 		strscpy(notice->name, holding->name, sizeof(notice->name));
 		notice->held = holding->held;
 		notice->held_ms = jiffies_to_msecs(jiffies - holding->held_since);
+		notice->faults = holding->faults;
 	}
 	wake_up_all(&holding->wait);
 }
@@ -150,6 +151,7 @@ static void change_state(struct gs_holding *holding, enum gs_state next, enum gs
 	notice->from = from;
 	notice->state = next;
 	notice->cause = gs_state_cause(on);
+	notice->mappings = holding->mappings;
 	if (watch)
 		gs_notice_caller(notice, watch, call);
 

@@ -187,6 +187,8 @@ static void fill_slot(struct gs_fn *fn, unsigned long addr, enum gs_kind kind)
 	fn->ops.flags = ops_flags;
 	fn->ops.func = kind == GS_OPEN	  ? gs_on_open :
 		       kind == GS_RELEASE ? gs_on_release :
+		       kind == GS_FAULT	  ? gs_on_fault :
+		       kind == GS_ACCESS  ? gs_on_access :
 					    gs_on_call;
 }
 

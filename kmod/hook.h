@@ -36,17 +36,19 @@ extern unsigned long gs_own_size;
 unsigned long gs_wrapper(const struct gs_fn *fn);
 
 /*
- * ftrace's callbacks (see.c): for open, for release, and for what gets a file first. Called at the
- * entry of a hooked function.
+ * ftrace's callbacks (see.c): for open, for release, for what gets a file first, and for mappings'
+ * fault and access. Called at the entry of a hooked function.
  */
 void gs_on_open(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops, gs_regs *regs);
 void gs_on_release(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
 		   gs_regs *regs);
 void gs_on_call(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops, gs_regs *regs);
+void gs_on_fault(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops, gs_regs *regs);
+void gs_on_access(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops, gs_regs *regs);
 
 /**
  * gs_hook_get() - hook a function, or count one more user of it
- * @addr: its entry, out of a file_operations
+ * @addr: its entry, out of a file_operations or a vm_operations_struct
  * @kind: which of them
  * @ret_fn: gets the hook
  *

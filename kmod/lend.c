@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Lending and the way back, on the agent's word and by a holding's own clock. */
 #include "agent.h"
+#include "event.h"
 #include "hook.h"
 #include "holding.h"
 #include "node.h"
+#include "revoke.h"
 #include "watch.h"
 
 /* Touches of all members, those that left included. */
@@ -123,8 +125,26 @@ static int check_lendable(struct gs_holding *holding, struct netlink_ext_ack *ex
 	return 0;
 }
 
+/* Is it what the agent saw? gs_lock held. */
+static int check_idle_still(const struct gs_holding *holding, u64 seq,
+			    struct netlink_ext_ack *extack)
+{
+	if (holding->state != GS_IDLE || holding->seq != seq) {
+		gs_refuse(extack,
+			  "the holding is not idle any more, or was touched since that event");
+		return -EAGAIN;
+	}
+	if (holding->files) {
+		gs_refuse(extack, "earlier borrowers have open files");
+		return -EBUSY;
+	}
+	return 0;
+}
+
 int gs_holding_lend(struct gs_holding *holding, u64 seq, struct netlink_ext_ack *extack)
 {
+	u32 mappings = 0;
+	bool revoke;
 	int ret;
 
 	ret = check_lendable(holding, extack);
@@ -132,14 +152,19 @@ int gs_holding_lend(struct gs_holding *holding, u64 seq, struct netlink_ext_ack 
 		return ret;
 
 	spin_lock(&gs_lock);
-	if (holding->state != GS_IDLE || holding->seq != seq) {
-		gs_refuse(extack,
-			  "the holding is not idle any more, or was touched since that event");
-		ret = -EAGAIN;
-	} else if (holding->files) {
-		gs_refuse(extack, "earlier borrowers have open files");
-		ret = -EBUSY;
-	} else {
+	ret = check_idle_still(holding, seq, extack);
+	spin_unlock(&gs_lock);
+	revoke = !ret && gs_revoke_wanted(holding);
+	if (revoke)
+		ret = gs_revoke_prepare(holding, extack);
+	if (ret)
+		return ret;
+
+	spin_lock(&gs_lock);
+	ret = check_idle_still(holding, seq, extack);
+	if (!ret) {
+		holding->mappings = 0;
+		holding->faults = 0;
 		gs_holding_on(holding, GS_ON_LEND, NULL, NULL);
 	}
 	spin_unlock(&gs_lock);
@@ -148,8 +173,18 @@ int gs_holding_lend(struct gs_holding *holding, u64 seq, struct netlink_ext_ack 
 
 	/* Callbacks that did not see the redirection are over after this, and have counted. */
 	synchronize_rcu();
+	if (revoke)
+		ret = gs_revoke(holding, &mappings, extack);
 
 	spin_lock(&gs_lock);
+	holding->mappings = mappings;
+	gs_totals.mappings += mappings;
+	/* What was taken away comes back by itself; nobody has touched it, so nobody is told so. */
+	if (holding->state == GS_LENDING && ret) {
+		gs_holding_on(holding, GS_ON_WITHDRAW, NULL, NULL);
+		spin_unlock(&gs_lock);
+		return ret;
+	}
 	if (holding->state == GS_LENDING)
 		gs_holding_on(holding,
 			      sum_touches(holding) == holding->base ? GS_ON_QUIET : GS_ON_LOUD,

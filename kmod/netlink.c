@@ -25,6 +25,7 @@ static const struct nla_policy policy[GS_A_MAX + 1] = {
 	[GS_A_CGROUP_V1] = { .type = NLA_FLAG },
 	[GS_A_HOLDINGS] = { .type = NLA_NESTED },
 	[GS_A_KILL_ON_RETURN] = { .type = NLA_FLAG },
+	[GS_A_REVOCABLE] = { .type = NLA_FLAG },
 };
 
 /*
@@ -53,7 +54,7 @@ static int check_sender(struct sk_buff *skb, struct netlink_ext_ack *extack)
 
 /* Which attributes a command takes. */
 static const u64 takes[] = {
-	[GS_CMD_HOOK_ADD] = BIT_OF(FD) | BIT_OF(DRIVER) | BIT_OF(PASSIVE),
+	[GS_CMD_HOOK_ADD] = BIT_OF(FD) | BIT_OF(DRIVER) | BIT_OF(PASSIVE) | BIT_OF(REVOCABLE),
 	[GS_CMD_HOOK_DEL] = BIT_OF(DEV),
 	[GS_CMD_HOLDING_SET] = BIT_OF(NAME) | BIT_OF(DEVS) | BIT_OF(LEND_AFTER_MS) |
 			       BIT_OF(HOLD_MAX_MS) | BIT_OF(SETTLE_MS),

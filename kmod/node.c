@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Device nodes whose driver's functions are hooked. */
 #include <linux/kallsyms.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "event.h"
@@ -102,7 +103,7 @@ static bool is_modular(const struct module *owner, const unsigned long addrs[__G
  * hooked itself. A generic unlocked_ioctl is nothing that can be watched.
  */
 static int pick_functions(const struct file *file, unsigned long addrs[__GS_KIND_MAX],
-			  struct netlink_ext_ack *extack)
+			  bool *ret_modular, struct netlink_ext_ack *extack)
 {
 	const struct file_operations *fops = file->f_op;
 	unsigned int kind;
@@ -141,13 +142,19 @@ static int pick_functions(const struct file *file, unsigned long addrs[__GS_KIND
 			addrs[kind] = 0;
 	if (addrs[GS_COMPAT_IOCTL] == addrs[GS_IOCTL])
 		addrs[GS_COMPAT_IOCTL] = 0;
+	*ret_modular = modular;
 	return 0;
 }
 
 static void put_functions(struct gs_node *node)
 {
-	int kind;
+	int kind, i;
 
+	for (i = GS_MAP_FNS - 1; i >= 0; i--) {
+		if (node->map_fns[i])
+			gs_hook_put(node->map_fns[i]);
+		node->map_fns[i] = NULL;
+	}
 	for (kind = __GS_KIND_MAX - 1; kind >= 0; kind--) {
 		if (node->fns[kind])
 			gs_hook_put(node->fns[kind]);
@@ -170,6 +177,51 @@ static int get_functions(struct gs_node *node, const unsigned long addrs[__GS_KI
 		}
 	}
 	return 0;
+}
+
+bool gs_node_has_map(const struct gs_node *node, unsigned long addr, enum gs_kind kind)
+{
+	unsigned int i;
+
+	for (i = 0; i < GS_MAP_FNS && node->map_fns[i]; i++)
+		if (node->map_fns[i]->addr == addr && node->map_fns[i]->kind == kind)
+			return true;
+	return false;
+}
+
+bool gs_node_needs_map(const struct gs_node *node, unsigned long addr, enum gs_kind kind)
+{
+	/* What looks for a page that is mapped finds none that was taken away. */
+	if (!addr || addr == (unsigned long)generic_access_phys)
+		return false;
+	return !gs_node_has_map(node, addr, kind);
+}
+
+int gs_node_hook_map(struct gs_node *node, unsigned long addr, enum gs_kind kind,
+		     struct netlink_ext_ack *extack)
+{
+	struct gs_fn *fn;
+	unsigned int i;
+	int ret;
+
+	if (!gs_node_needs_map(node, addr, kind))
+		return 0;
+	if (is_generic(node->modular, addr)) {
+		gs_refuse(extack, "the mappings' functions are generic ones, which other drivers "
+				  "use too");
+		return -EOPNOTSUPP;
+	}
+	for (i = 0; i < GS_MAP_FNS; i++)
+		if (!node->map_fns[i])
+			break;
+	if (i == GS_MAP_FNS) {
+		gs_refuse(extack, "the driver has too many kinds of mappings");
+		return -EOPNOTSUPP;
+	}
+	ret = gs_hook_get(addr, kind, &fn, extack);
+	if (!ret)
+		WRITE_ONCE(node->map_fns[i], fn);
+	return ret;
 }
 
 static bool same_functions(const struct gs_node *node, const unsigned long addrs[__GS_KIND_MAX])
@@ -199,11 +251,12 @@ static void publish(struct gs_node *node, struct gs_node *old)
 }
 
 int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsigned int n_passive,
-		struct gs_node **ret_node, struct netlink_ext_ack *extack)
+		bool revocable, struct gs_node **ret_node, struct netlink_ext_ack *extack)
 {
 	unsigned long addrs[__GS_KIND_MAX] = {};
 	struct gs_node *node, *old;
 	struct gs_notice *notice;
+	bool modular = false;
 	unsigned int i;
 	int ret;
 
@@ -211,13 +264,15 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 		gs_refuse(extack, "not a character device");
 		return -ENOTTY;
 	}
-	ret = pick_functions(file, addrs, extack);
+	ret = pick_functions(file, addrs, &modular, extack);
 	if (ret)
 		return ret;
 	node = kzalloc(sizeof(*node), GFP_KERNEL);
 	if (!node)
 		return -ENOMEM;
 	node->dev = file_inode(file)->i_rdev;
+	node->modular = modular;
+	node->revocable = revocable;
 	node->n_passive = n_passive;
 	memcpy(node->passive, passive, n_passive * sizeof(*passive));
 	for (i = 0; i < n_passive; i++)
@@ -232,6 +287,7 @@ int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsig
 		node->id = old->id;
 		node->index = old->index;
 		memcpy(node->fns, old->fns, sizeof(node->fns));
+		memcpy(node->map_fns, old->map_fns, sizeof(node->map_fns));
 		publish(node, old);
 		synchronize_rcu();
 		kfree(old);
@@ -310,10 +366,13 @@ void gs_node_del(struct gs_node *node, enum gs_cause cause)
 
 static bool is_of(const struct gs_node *node, const struct module *mod)
 {
-	int kind;
+	int kind, i;
 
 	for (kind = 0; kind < __GS_KIND_MAX; kind++)
 		if (node->fns[kind] && within_module(node->fns[kind]->addr, mod))
+			return true;
+	for (i = 0; i < GS_MAP_FNS && node->map_fns[i]; i++)
+		if (within_module(node->map_fns[i]->addr, mod))
 			return true;
 	return false;
 }

@@ -20,6 +20,7 @@ struct netlink_ext_ack;
  * @file: borrowed; no reference is kept
  * @driver: the vendor's name for it, only shown
  * @passive: ioctl numbers that are no touch
+ * @revocable: members' mappings of it may be taken away
  * @ret_node: gets the node, borrowed
  *
  * Context: process, gs_config held; waits for a grace period.
@@ -28,7 +29,30 @@ struct netlink_ext_ack;
  * -ENOSPC too many nodes or functions; -ENODEV ftrace is off.
  */
 int gs_node_add(struct file *file, const char *driver, const u32 *passive, unsigned int n_passive,
-		struct gs_node **ret_node, struct netlink_ext_ack *extack);
+		bool revocable, struct gs_node **ret_node, struct netlink_ext_ack *extack);
+
+/**
+ * gs_node_has_map() - is a function of the node's mappings hooked?
+ * @addr: out of a vm_operations_struct
+ * @kind: GS_FAULT or GS_ACCESS
+ *
+ * Context: any in which the node stays; gs_lock, or gs_config.
+ */
+bool gs_node_has_map(const struct gs_node *node, unsigned long addr, enum gs_kind kind);
+
+/** gs_node_needs_map() - has it to be hooked, and is not? As above; @addr may be 0. */
+bool gs_node_needs_map(const struct gs_node *node, unsigned long addr, enum gs_kind kind);
+
+/**
+ * gs_node_hook_map() - hook a function of the node's mappings
+ *
+ * It stays hooked as long as the node is.
+ * Context: process, gs_hooks held, gs_config not.
+ * Return: 0, also where it is hooked already; -EOPNOTSUPP it serves others too, or the driver has
+ * too many; else as gs_hook_get().
+ */
+int gs_node_hook_map(struct gs_node *node, unsigned long addr, enum gs_kind kind,
+		     struct netlink_ext_ack *extack);
 
 /**
  * gs_node_del() - take the hooks of a node away

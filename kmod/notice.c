@@ -29,12 +29,14 @@ static int put_notice(struct sk_buff *skb, const struct gs_notice *notice)
 	switch (notice->event) {
 	case GS_EV_STATE:
 		if (nla_put_u8(skb, GS_A_FROM, notice->from) ||
-		    nla_put_u8(skb, GS_A_STATE, notice->state))
+		    nla_put_u8(skb, GS_A_STATE, notice->state) ||
+		    (notice->state == GS_LENT && nla_put_u32(skb, GS_A_MAPPINGS, notice->mappings)))
 			return -EMSGSIZE;
 		break;
 	case GS_EV_RELEASED:
 		if (nla_put_u32(skb, GS_A_HELD, notice->held) ||
-		    nla_put_u32(skb, GS_A_HELD_MS, notice->held_ms))
+		    nla_put_u32(skb, GS_A_HELD_MS, notice->held_ms) ||
+		    nla_put_u64_64bit(skb, GS_A_FAULTS, notice->faults, GS_A_PAD))
 			return -EMSGSIZE;
 		break;
 	case GS_EV_REVOKED:

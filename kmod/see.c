@@ -5,6 +5,8 @@
  * call is inline (and so can't be traced either), nothing is written that another processor writes,
  * and no lock is taken.
  */
+#include <linux/mm.h>
+
 #include "file.h"
 #include "hook.h"
 #include "node.h"
@@ -188,6 +190,14 @@ static noinline notrace void open_special(const struct gs_fn *fn, gs_regs *regs)
 	preempt_enable_notrace();
 }
 
+static noinline notrace void fault_special(const struct gs_fn *fn, const struct file *file,
+					   gs_regs *regs)
+{
+	if (gs_special >= GS_SPECIAL || !see(fn, file_inode(file), regs, true))
+		see_special(fn, file_inode(file), file, regs);
+	preempt_enable_notrace();
+}
+
 /* Called by a wrapper of ours? */
 static __always_inline bool is_ours(unsigned long parent_ip)
 {
@@ -240,4 +250,38 @@ void notrace gs_on_release(unsigned long ip, unsigned long parent_ip, struct ftr
 	if (gs_file_lookup((const struct file *)gs_regs_arg(regs, 1)))
 		gs_regs_redirect(regs, fn->wrapper);
 	preempt_enable_notrace();
+}
+
+/*
+ * A fault on a mapping. Whoever touches it from outside, or is a kernel thread that works in the
+ * caller's memory, is not the one whose touch it is: the wrapper finds out.
+ */
+void notrace gs_on_fault(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
+			 gs_regs *regs)
+{
+	const struct gs_fn *fn = container_of(ops, struct gs_fn, ops);
+	const struct vm_area_struct *vma = ((const struct vm_fault *)gs_regs_arg(regs, 0))->vma;
+	const struct file *file = vma->vm_file;
+
+	if (is_ours(parent_ip) || !file)
+		return;
+	if (unlikely(current->mm != vma->vm_mm || (current->flags & PF_KTHREAD))) {
+		gs_regs_redirect(regs, fn->wrapper);
+		return;
+	}
+	preempt_disable_notrace();
+	if (likely(!gs_special) && likely(see(fn, file_inode(file), regs, false)))
+		preempt_enable_notrace();
+	else
+		fault_special(fn, file, regs);
+}
+
+/* A debugger's way to a mapping: rare, and never the caller's own. */
+void notrace gs_on_access(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
+			  gs_regs *regs)
+{
+	const struct gs_fn *fn = container_of(ops, struct gs_fn, ops);
+
+	if (!is_ours(parent_ip))
+		gs_regs_redirect(regs, fn->wrapper);
 }

@@ -34,9 +34,10 @@
  *	Answer: ABI, MODVERSION, FEATURES, AGENT_*, TOTAL_*, EVENT_SEQ, *_MS.
  * @GS_CMD_HEARTBEAT: the agent is alive. The port that sends it first is the agent until its
  *	socket is closed or it is silent for three seconds; another port's gets -EBUSY.
- * @GS_CMD_HOOK_ADD: FD (an open file of the node), DRIVER, optional PASSIVE. Hooks the functions
- *	of that file. The same node again replaces the list of passive calls. -EBUSY when somebody
- *	else redirects one of the functions, -EOPNOTSUPP when one can't be hooked.
+ * @GS_CMD_HOOK_ADD: FD (an open file of the node), DRIVER, optional PASSIVE, REVOCABLE. Hooks the
+ *	functions of that file. The same node again replaces the list of passive calls, and the
+ *	flag. -EBUSY when somebody else redirects one of the functions, -EOPNOTSUPP when one can't
+ *	be hooked.
  *	Answer: one GS_CMD_NODE.
  * @GS_CMD_HOOK_DEL: DEV. -EBUSY while a holding that needs the node is lent, returning or in
  *	quarantine.
@@ -49,15 +50,18 @@
  *	more holdings makes a member join them.
  * @GS_CMD_WATCH_DEL: NAME. -EBUSY for a borrower with open files.
  * @GS_CMD_LEND: NAME, SEQ (of the IDLE event). -EAGAIN when a touch came between, -EBUSY while
- *	hooks are being changed or files of earlier borrowers are open.
+ *	hooks are being changed, files of earlier borrowers are open, or a member's mapping is
+ *	somebody else's too. The members' mappings of revocable nodes are taken away: -EOPNOTSUPP
+ *	where the driver's can't be (no fault function, one address space for all files).
  * @GS_CMD_WITHDRAW: NAME. Starts the return without a touch.
  * @GS_CMD_RELEASE: NAME, SEQ (of the RETURN event). -ESTALE for another return's number, -EBUSY
  *	while borrowers have files open, success when that very return is over already.
  * @GS_CMD_DUMP: NLM_F_DUMP: every node, holding and watch (GS_CMD_NODE, _HOLDING, _WATCH) and the
  *	link between them; NLM_F_DUMP_INTR when something changed meanwhile.
  * @GS_CMD_EVENT: only sent, to the multicast group.
- * @GS_CMD_NODE: only sent. DEV, DRIVER, FUNCS, MODULE, TOUCHES, PASSIVE.
- * @GS_CMD_HOLDING: only sent. NAME, STATE, SINCE, SEQ, DEVS, times, FILES, HELD, LAST_TOUCH.
+ * @GS_CMD_NODE: only sent. DEV, DRIVER, FUNCS, MODULE, TOUCHES, PASSIVE, REVOCABLE.
+ * @GS_CMD_HOLDING: only sent. NAME, STATE, SINCE, SEQ, DEVS, times, FILES, HELD, LAST_TOUCH,
+ *	MAPPINGS, FAULTS.
  * @GS_CMD_WATCH: only sent. NAME, ROLE, PID and PIDNS or CGROUP_ID, HOLDINGS, COUNTS; of a borrower
  *	FILES, KILL_ON_RETURN, REVOKED, KILLED.
  */
@@ -160,6 +164,8 @@ enum gs_kind {
 	GS_IOCTL,
 	GS_COMPAT_IOCTL,
 	GS_MMAP,
+	GS_FAULT, /* of a mapping: vm_ops->fault */
+	GS_ACCESS, /* of a mapping, by a debugger: vm_ops->access */
 	__GS_KIND_MAX,
 };
 
@@ -170,10 +176,11 @@ enum gs_kind {
  *
  * @GS_EV_STATE: holding NAME went from FROM to STATE. To IDLE and to RETURNING, the event's own
  *	EVENT_SEQ is what LEND and RELEASE ask for as SEQ. With CAUSE touch also WATCH, DEV, KIND,
- *	PID, START_TIME and PIDNS of the caller.
+ *	PID, START_TIME and PIDNS of the caller. To LENT also MAPPINGS.
  * @GS_EV_DRAINED: the last file of NAME's borrowers is closed.
  * @GS_EV_REVOKED: borrower WATCH may touch nothing any more; KILLED says that SIGKILL was sent.
- * @GS_EV_RELEASED: held callers of NAME go on: HELD (how many waited), HELD_MS (the longest).
+ * @GS_EV_RELEASED: held callers of NAME go on: HELD (how many waited), HELD_MS (the longest),
+ *	FAULTS.
  * @GS_EV_HOOKED: node DEV has its hooks.
  * @GS_EV_UNHOOKED: node DEV has lost them: CAUSE.
  * @GS_EV_AGENT: AGENT_ALIVE changed.
@@ -207,6 +214,7 @@ enum gs_event {
 #define GS_F_CGROUP_V1 (1 << 5) /* the devices hierarchy of cgroup v1 can be watched */
 #define GS_F_FREEZABLE (1 << 6) /* killable waits are freezable */
 #define GS_F_IOCTL_COMPAT (1 << 7) /* 32-bit callers exist */
+#define GS_F_REVOKE (1 << 8) /* REVOCABLE is known: mappings can be taken away */
 
 /**
  * enum gs_attr - attributes, the same numbers in every command
@@ -268,6 +276,11 @@ enum gs_attr {
 	GS_A_TOTAL_KILLS, /* u64: borrowers killed by the module */
 	GS_A_TOTAL_REFUSED, /* u64: calls of revoked borrowers answered with -EIO */
 	GS_A_TOTAL_EVENTS_LOST, /* u64: events that could not be sent for want of memory */
+	GS_A_REVOCABLE, /* flag: members' mappings of the node may be taken away, and come back */
+	GS_A_MAPPINGS, /* u32: mappings that the last LEND took away */
+	GS_A_FAULTS, /* u64: times that one of them was touched since then, and held or told */
+	GS_A_TOTAL_MAPPINGS, /* u64 */
+	GS_A_TOTAL_FAULTS, /* u64 */
 	__GS_A_MAX,
 };
 #define GS_A_MAX (__GS_A_MAX - 1)

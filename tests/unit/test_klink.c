@@ -73,6 +73,10 @@ static void test_hook_add(void **state)
 	assert_int_equal((int)asked_u32(GS_A_FD), -1);
 	assert_null(fk_asked_attr(GS_A_DRIVER));
 	assert_null(fk_asked_attr(GS_A_PASSIVE));
+	assert_null(fk_asked_attr(GS_A_REVOCABLE));
+
+	assert_int_equal(gs_klink_hook_set(kmod, 5, NULL, NULL, 0, true, NULL, &err), 0);
+	assert_non_null(fk_asked_attr(GS_A_REVOCABLE));
 }
 
 static void test_names(void **state)

@@ -81,6 +81,8 @@ static void make_holding(void)
 	mnl_attr_put_u32(msg.nlh, GS_A_SETTLE_MS, 15);
 	mnl_attr_put_u32(msg.nlh, GS_A_FILES, 16);
 	mnl_attr_put_u32(msg.nlh, GS_A_HELD, 17);
+	mnl_attr_put_u32(msg.nlh, GS_A_MAPPINGS, 38);
+	mnl_attr_put_u64(msg.nlh, GS_A_FAULTS, 39);
 	mnl_attr_put_u64(msg.nlh, GS_A_LAST_TOUCH, 18);
 }
 
@@ -113,6 +115,8 @@ static void make_event(void)
 	mnl_attr_put_u32(msg.nlh, GS_A_FILES, 26);
 	mnl_attr_put_u32(msg.nlh, GS_A_HELD, 27);
 	mnl_attr_put_u32(msg.nlh, GS_A_HELD_MS, 28);
+	mnl_attr_put_u32(msg.nlh, GS_A_MAPPINGS, 36);
+	mnl_attr_put_u64(msg.nlh, GS_A_FAULTS, 37);
 	mnl_attr_put(msg.nlh, GS_A_KILLED, 0, NULL);
 	mnl_attr_put_u8(msg.nlh, GS_A_AGENT_ALIVE, 1);
 }
@@ -128,6 +132,8 @@ static void make_status(void)
 	mnl_attr_put_u32(msg.nlh, GS_A_AGENT_AGE_MS, 31);
 	for (int type = GS_A_TOTAL_HELD; type <= GS_A_TOTAL_EVENTS_LOST; type++)
 		mnl_attr_put_u64(msg.nlh, (uint16_t)type, (uint64_t)type);
+	mnl_attr_put_u64(msg.nlh, GS_A_TOTAL_MAPPINGS, GS_A_TOTAL_MAPPINGS);
+	mnl_attr_put_u64(msg.nlh, GS_A_TOTAL_FAULTS, GS_A_TOTAL_FAULTS);
 	mnl_attr_put_u64(msg.nlh, GS_A_EVENT_SEQ, 32);
 	mnl_attr_put_u32(msg.nlh, GS_A_LEND_AFTER_MS, 33);
 	mnl_attr_put_u32(msg.nlh, GS_A_HOLD_MAX_MS, 34);
@@ -190,6 +196,8 @@ static void test_holding(void **state)
 	assert_int_equal(h.settle_ms, 15);
 	assert_int_equal(h.files, 16);
 	assert_int_equal(h.held, 17);
+	assert_int_equal(h.mappings, 38);
+	assert_int_equal(h.faults, 39);
 	assert_int_equal(h.last_touch_ns, 18);
 	assert_int_equal(h.devs.n, 3);
 	assert_int_equal(gs_kdev_major(h.devs.v[2]), 195);
@@ -217,6 +225,10 @@ static void test_node(void **state)
 	assert_string_equal(n.module, "nvidia_module");
 	assert_int_equal(n.funcs, 1 << GS_OPEN | 1 << GS_IOCTL);
 	assert_true(n.touches == UINT64_MAX);
+	assert_false(n.revocable);
+	mnl_attr_put(msg.nlh, GS_A_REVOCABLE, 0, NULL);
+	assert_int_equal(gs_kmsg_node(msg.nlh, &n, &err), 0);
+	assert_true(n.revocable);
 }
 
 static void test_event(void **state)
@@ -243,6 +255,8 @@ static void test_event(void **state)
 	assert_int_equal(e.files, 26);
 	assert_int_equal(e.held, 27);
 	assert_int_equal(e.held_ms, 28);
+	assert_int_equal(e.mappings, 36);
+	assert_int_equal(e.faults, 37);
 	assert_true(e.killed);
 	assert_true(e.agent_alive);
 
@@ -276,6 +290,8 @@ static void test_status(void **state)
 	assert_int_equal(s.kills, GS_A_TOTAL_KILLS);
 	assert_int_equal(s.refused, GS_A_TOTAL_REFUSED);
 	assert_int_equal(s.events_lost, GS_A_TOTAL_EVENTS_LOST);
+	assert_int_equal(s.mappings, GS_A_TOTAL_MAPPINGS);
+	assert_int_equal(s.faults, GS_A_TOTAL_FAULTS);
 	assert_int_equal(s.event_seq, 32);
 	assert_int_equal(s.lend_after_ms, 33);
 	assert_int_equal(s.hold_max_ms, 34);

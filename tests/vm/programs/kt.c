@@ -3,7 +3,7 @@
  * kt: speaks to the kernel module for test scripts. Linked statically, for a guest that has no
  * libraries.
  *
- *	kt hook NODE... [driver=D] [passive=N,N...]     one line a node, as of dump
+ *	kt hook NODE... [driver=D] [passive=N,N...] [revocable]         one line a node, as of dump
  *	kt unhook NODE|MAJOR:MINOR...
  *	kt holding NAME NODE|MAJOR:MINOR... [lend_after=MS] [hold_max=MS] [settle=MS]
  *	kt holding-del NAME...
@@ -233,6 +233,7 @@ static void put_node(const struct gs_knode *node)
 	put_list("funcs", &funcs);
 	put("module", "%s", *node->module ? node->module : "-");
 	put_number("touches", node->touches);
+	put_number("revocable", node->revocable);
 }
 
 static void put_holding(const struct gs_kstate *state, const struct gs_kholding *holding)
@@ -247,6 +248,8 @@ static void put_holding(const struct gs_kstate *state, const struct gs_kholding 
 	put_number("seq", holding->seq);
 	put_number("files", holding->files);
 	put_number("held", holding->held);
+	put_number("mappings", holding->mappings);
+	put_number("faults", holding->faults);
 	put_number("touches", gs_kstate_touches(state, holding));
 	put_number("since", holding->since_ns);
 	put_number("last_touch", holding->last_touch_ns);
@@ -306,6 +309,8 @@ static void put_status(const struct gs_kstatus *status)
 	put_number("kills", status->kills);
 	put_number("refused", status->refused);
 	put_number("events_lost", status->events_lost);
+	put_number("mappings", status->mappings);
+	put_number("faults", status->faults);
 	put_number("lend_after", status->lend_after_ms);
 	put_number("hold_max_ms", status->hold_max_ms);
 	put_number("settle", status->settle_ms);
@@ -340,7 +345,10 @@ static void put_event(const struct gs_kevent *e)
 	if (e->event == GS_EV_RELEASED) {
 		put_number("held", e->held);
 		put_number("held_ms", e->held_ms);
+		put_number("faults", e->faults);
 	}
+	if (state && e->state == GS_LENT)
+		put_number("mappings", e->mappings);
 	if (e->event == GS_EV_REVOKED)
 		put_number("killed", e->killed);
 	if (e->event == GS_EV_AGENT)
@@ -354,9 +362,11 @@ static int do_hook(char **argv)
 {
 	const char *driver = NULL, *given;
 	uint32_t passive[256];
+	bool revocable = false;
 	size_t n = 0;
 
 	for (char **arg = argv + 1; *arg; arg++) {
+		revocable |= strcmp(*arg, "revocable") == 0;
 		driver = (given = value_of(*arg, "driver")) ? given : driver;
 		if ((given = value_of(*arg, "passive")))
 			n = numbers(given, passive, GS_ARRAY_SIZE(passive));
@@ -365,14 +375,14 @@ static int do_hook(char **argv)
 		cleanup_close int fd = -1;
 		struct gs_knode node;
 
-		if (strchr(*arg, '='))
+		if (strchr(*arg, '=') || strcmp(*arg, "revocable") == 0)
 			continue;
 		fd = open(*arg, O_RDWR | O_CLOEXEC);
 		if (fd < 0) {
 			(void)gs_err_errno(&err, errno, "%s", *arg);
 			return failed();
 		}
-		if (gs_klink_hook_add(kmod, fd, driver, passive, n, &node, &err) < 0)
+		if (gs_klink_hook_set(kmod, fd, driver, passive, n, revocable, &node, &err) < 0)
 			return failed();
 		put_node(&node);
 		(void)end_line();

@@ -322,6 +322,7 @@ static size_t length_of(unsigned int type)
 	switch (type) {
 	case GS_A_CGROUP_V1:
 	case GS_A_KILL_ON_RETURN:
+	case GS_A_REVOCABLE:
 	case GS_A_REVOKED:
 	case GS_A_KILLED:
 		return 0;
@@ -461,6 +462,7 @@ static void hook_add(void)
 	add_u32(&req, GS_A_FD, true, (uint32_t)fd);
 	add_text(&req, GS_A_DRIVER, false, "fake");
 	add_list(&req, GS_A_PASSIVE, false, GS_PASSIVE_MAX, passive, GS_ARRAY_SIZE(passive));
+	add(&req, GS_A_REVOCABLE, FLAG, false, 0);
 	every_fault(&req);
 	TRY_VALUES(&req, GS_A_FD, 9999, 0x7fffffff, 0x80000000, 0xffffffff, (uint64_t)null,
 		   (uint64_t)folder, (uint64_t)path, (uint64_t)nl.fd);

@@ -201,6 +201,8 @@ static void make(struct nl_msg *msg, uint8_t cmd)
 		nl_put_u32(msg, GS_A_FD, below(64) ? any() | 0x10000 : (uint32_t)fds[0]);
 		nl_put_str(msg, GS_A_DRIVER, "fuzz");
 		nl_put(msg, GS_A_PASSIVE, passive, below(4) * 4);
+		if (below(2))
+			nl_put(msg, GS_A_REVOCABLE, NULL, 0);
 		break;
 	case GS_CMD_HOOK_DEL:
 		nl_put_u32(msg, GS_A_DEV, any());
