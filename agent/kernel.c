@@ -120,6 +120,8 @@ static bool take_event(struct kernel *k)
 	return true;
 }
 
+static void on_rested(uv_timer_t *timer);
+
 static void on_events(uv_poll_t *poll, int status, int mask)
 {
 	struct kernel *k = poll->data;
@@ -131,6 +133,9 @@ static void on_events(uv_poll_t *poll, int status, int mask)
 	for (unsigned int i = 0; i < EVENTS_A_TURN && !k->resting; i++)
 		if (!take_event(k))
 			return;
+	/* a packet that was read may hold more of them, for which the socket wakes nobody */
+	if (!k->resting)
+		(void)uv_timer_start(&k->rest, on_rested, 0, 0);
 }
 
 static void on_rested(uv_timer_t *timer)
@@ -139,6 +144,7 @@ static void on_rested(uv_timer_t *timer)
 
 	k->resting = false;
 	(void)uv_poll_start(&k->poll, UV_READABLE, on_events);
+	on_events(&k->poll, 0, UV_READABLE);
 }
 
 void kernel_rest(struct kernel *kernel)

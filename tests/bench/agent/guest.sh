@@ -28,8 +28,9 @@ while [ $i -lt "$PAIRS" ]; do
 	i=$((i + 1))
 	bundle bare bare 0 '' fgpu alloc /dev/fakegpu0 $mib64 , hold
 	(cd $node/bundles/bare && runc run --no-pivot --pid-file pid -d bare </dev/null) \
-		>$node/bare.out 2>&1 && wait_for $long uses 0 $mib64 || wrong "no bare container"
-	krelease kill "$(pid_of bare)" | tr = ' ' || wrong "no bare end"
+		>$node/bare.out 2>&1 || wrong "no bare container"
+	wait_for $long uses 0 $mib64 || wrong "the bare container uses nothing"
+	krelease kill "$(pid_of bare)" | tr '=' ' ' || wrong "no bare end"
 	runc delete -f bare
 	rm -rf $node/bundles/bare
 done
