@@ -6,7 +6,7 @@
 # registry as any container does, but are made by `sleeper`.
 # runs: deep
 # boot: --append fakegpu.cards=8
-# seconds: 900
+# seconds: 1500
 source /vm/suite/lib.sh
 source /vm/suite/agent.inc
 
