@@ -13,6 +13,8 @@ DATADIR ?= $(PREFIX)/share/gpushare
 MANDIR ?= $(PREFIX)/share/man
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/vendor-completions
 DESTDIR ?=
 
 AR ?= ar
@@ -169,6 +171,11 @@ install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manua
 	@$(call put,0755,$(B)/gpushare-runtime $(B)/gpusharectl,$(BINDIR))
 	@$(call put,0755,$(B)/gpushared,$(SBINDIR))
 	ln -sf gpusharectl $(DESTDIR)$(BINDIR)/kubectl-gpushare
+	$(INSTALL) -D -m 0644 packaging/completion/gpusharectl.bash \
+		$(DESTDIR)$(BASHCOMPDIR)/gpusharectl
+	ln -sf gpusharectl $(DESTDIR)$(BASHCOMPDIR)/kubectl-gpushare
+	$(INSTALL) -D -m 0644 packaging/completion/_gpusharectl \
+		$(DESTDIR)$(ZSHCOMPDIR)/_gpusharectl
 	$(INSTALL) -d $(DESTDIR)$(UNITDIR)
 	sed 's|/usr/sbin/|$(SBINDIR)/|' packaging/systemd/gpushared.service \
 		>$(DESTDIR)$(UNITDIR)/.gpushared.service.new
@@ -192,6 +199,8 @@ install-dkms: ## DESTDIR=: the module's sources for DKMS, in /usr/src [root]
 uninstall: ## take those away again [root]
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,gpushare-runtime gpusharectl kubectl-gpushare)
 	rm -f $(DESTDIR)$(SBINDIR)/gpushared $(DESTDIR)$(UNITDIR)/gpushared.service
+	rm -f $(addprefix $(DESTDIR)$(BASHCOMPDIR)/,gpusharectl kubectl-gpushare)
+	rm -f $(DESTDIR)$(ZSHCOMPDIR)/_gpusharectl
 	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,gpushare-hook gpushare-spec gpushare-probe)
 	rm -f $(addprefix $(DESTDIR)$(DATADIR)/vendors.d/,$(notdir $(VENDORS)))
 	rm -f $(foreach m,$(MANPAGES),\

@@ -126,14 +126,20 @@ static void free_nodes(struct nodes *nodes)
 static bool has_driver(const char *devices, const struct gs_vendor *vendor, unsigned int number)
 {
 	for (const char *line = devices; line && *line;) {
-		unsigned int major;
-		char name[64];
+		char *end;
+		unsigned long major = strtoul(line, &end, 10);
+		size_t len;
 
 		if (strncmp(line, "Block", 5) == 0)
 			return false;
-		if (sscanf(line, "%u %63s", &major, name) == 2) {
+		if (end > line && *end == ' ') {
+			cleanup_free char *name = NULL;
+
 			if (!vendor && major == number)
 				return true;
+			end += strspn(end, " ");
+			len = strcspn(end, " \n");
+			name = gs_strndup(end, len);
 			for (size_t i = 0; vendor && i < vendor->chrdevs.n; i++)
 				if (gs_glob_match(vendor->chrdevs.v[i], name))
 					return true;

@@ -18,10 +18,15 @@
 
 void doctor_kernel(struct doctor *d)
 {
-	unsigned int major = 0, minor = 0;
+	unsigned long major = 0, minor = 0;
+	char *end = NULL;
 
 	d->release = root_line(d->root, "/proc/sys/kernel/osrelease");
-	if (!d->release || sscanf(d->release, "%u.%u", &major, &minor) != 2)
+	if (d->release)
+		major = strtoul(d->release, &end, 10);
+	if (end && *end == '.')
+		minor = strtoul(end + 1, NULL, 10);
+	if (!major)
 		doctor_note(d, NULL, "the kernel's version is not known");
 	else if (major < 5 || (major == 5 && minor < 10))
 		doctor_wrong(d,

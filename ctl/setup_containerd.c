@@ -5,10 +5,12 @@
  * From version 3 on imports are merged key by key, so there the handler is a drop-in.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/xalloc.h"
@@ -26,31 +28,52 @@ static bool found(const struct setup_node *node)
 	return program || root_has(node->root, MAIN);
 }
 
-/* The first number behind " v" or " " in what `containerd --version` says. */
+/* What `PROGRAM --version` prints, of which @len bytes are kept; false: it failed. */
+static bool ask_program(const char *program, char *line, size_t len)
+{
+	cleanup_close int in = -1, out = -1;
+	int status, ends[2];
+	size_t n = 0;
+	ssize_t got;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return false;
+	in = ends[0];
+	out = ends[1];
+	pid = fork();
+	if (pid == 0) {
+		if (dup2(out, STDOUT_FILENO) >= 0)
+			(void)execl(program, "containerd", "--version", (char *)NULL);
+		_exit(127);
+	}
+	(void)close(gs_steal_fd(&out));
+	while (n < len - 1 && (got = read(in, line + n, len - 1 - n)) > 0)
+		n += (size_t)got;
+	line[n] = 0;
+	/* What it would print besides goes nowhere. */
+	(void)close(gs_steal_fd(&in));
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* The first word of digits and dots, or "v" and those, that it says. */
 static unsigned int ask_version(const struct setup_node *node)
 {
 	cleanup_free char *program = root_program(node->root, "containerd");
 	cleanup_free char *path = program ? root_path(node->root, program) : NULL;
-	cleanup_free char *command = path ? gs_asprintf("'%s' --version 2>/dev/null", path) : NULL;
-	unsigned int major = 0;
 	char line[256];
-	FILE *out;
 
-	if (!command || strchr(path, '\''))
+	if (!path || !ask_program(path, line, sizeof(line)))
 		return 0;
-	out = popen(command, "re");
-	if (!out)
-		return 0;
-	while (fgets(line, sizeof(line), out)) {
-		char *p = line;
+	for (char *p = line; (p = strchr(p, ' ')) != NULL;) {
+		size_t digits;
 
-		while (!major && (p = strchr(p, ' ')) != NULL) {
-			p += 1 + (p[1] == 'v');
-			if (strspn(p, "0123456789") && p[strspn(p, "0123456789")] == '.')
-				major = (unsigned int)strtoul(p, NULL, 10);
-		}
+		p += 1 + (p[1] == 'v');
+		digits = strspn(p, "0123456789");
+		if (digits && p[digits] == '.')
+			return (unsigned int)strtoul(p, NULL, 10);
 	}
-	return pclose(out) == 0 ? major : 0;
+	return 0;
 }
 
 /* The version of containerd; 0: nobody knows. */

@@ -31,7 +31,8 @@ static int wrong(struct reader *r, const char *at, const char *what)
 	size_t line, col;
 
 	js_where(r->doc->text, at, &line, &col);
-	return gs_err_set(r->err, EINVAL, "line %zu, column %zu: %s", line, col, what);
+	(void)gs_err_set(r->err, EINVAL, "line %zu, column %zu: %s", line, col, what);
+	return -EINVAL;
 }
 
 /* ---- White space, comments, line ends. */
@@ -490,48 +491,49 @@ static int read_lines(struct reader *r)
 
 /* ---- What is defined twice. */
 
-static int by_path(const void *a, const void *b)
+/* Numbers of items, by their paths, and then by their places. */
+static int by_path(const void *a, const void *b, void *arg)
 {
-	const struct toml_item *const *x = a, *const *y = b;
-	int r = strcmp((*x)->path, (*y)->path);
+	const struct toml *doc = arg;
+	const size_t *x = a, *y = b;
+	int r = strcmp(doc->items[*x].path, doc->items[*y].path);
 
-	return r ? r : (*x)->from < (*y)->from ? -1 : (*x)->from > (*y)->from;
+	return r ? r : (*x > *y) - (*x < *y);
 }
 
-static bool is_value(const struct toml_item *item)
+static bool is_value(enum toml_type type)
 {
-	return item->type >= TOML_STRING;
+	return type >= TOML_STRING;
 }
 
 /* May both stand in one text for the same path? */
-static bool can_share(const struct toml_item *a, const struct toml_item *b)
+static bool can_share(enum toml_type a, enum toml_type b)
 {
-	if (a->type == TOML_PARENT || b->type == TOML_PARENT)
+	if (a == TOML_PARENT || b == TOML_PARENT)
 		return !is_value(a) && !is_value(b);
-	return a->type == b->type && (a->type == TOML_DOTTED || a->type == TOML_ELEMENT);
+	return a == b && (a == TOML_DOTTED || a == TOML_ELEMENT);
 }
 
 static int check_twice(struct reader *r)
 {
 	struct toml *doc = r->doc;
-	cleanup_free const struct toml_item **sorted = gs_calloc(doc->n + 1, sizeof(*sorted));
+	cleanup_free size_t *sorted = gs_calloc(doc->n + 1, sizeof(*sorted));
+	const char *path = "";
+	unsigned int seen = 0; /* 1 << type of what there is of that path so far */
 
 	for (size_t i = 0; i < doc->n; i++)
-		sorted[i] = &doc->items[i];
-	qsort(sorted, doc->n, sizeof(*sorted), by_path);
-	for (size_t i = 0, run = 0; i < doc->n; i++) {
-		if (strcmp(sorted[run]->path, sorted[i]->path) != 0)
-			run = i;
-		/* A run is short, but for parents, which share with all but values. */
-		for (size_t k = run; k < i; k++) {
-			if (sorted[k]->type == TOML_PARENT && sorted[i]->type == TOML_PARENT)
-				break;
-			if (!can_share(sorted[k], sorted[i]))
-				return wrong(r, doc->text + sorted[i]->from,
-					     "this was defined before");
-			if (sorted[i]->type == TOML_DOTTED && sorted[k]->type == TOML_DOTTED)
-				break;
-		}
+		sorted[i] = i;
+	qsort_r(sorted, doc->n, sizeof(*sorted), by_path, doc);
+	for (size_t i = 0; i < doc->n; i++) {
+		const struct toml_item *item = &doc->items[sorted[i]];
+
+		if (strcmp(path, item->path) != 0)
+			seen = 0;
+		path = item->path;
+		for (unsigned int type = TOML_TABLE; type <= TOML_INLINE; type++)
+			if (seen & 1U << type && !can_share(type, item->type))
+				return wrong(r, doc->text + item->from, "this was defined before");
+		seen |= 1U << item->type;
 	}
 	return 0;
 }
@@ -573,7 +575,7 @@ void toml_free(struct toml *doc)
 const struct toml_item *toml_find(const struct toml *doc, const char *path)
 {
 	for (size_t i = 0; i < doc->n; i++)
-		if ((is_value(&doc->items[i]) || doc->items[i].type == TOML_TABLE) &&
+		if ((is_value(doc->items[i].type) || doc->items[i].type == TOML_TABLE) &&
 		    strcmp(doc->items[i].path, path) == 0)
 			return &doc->items[i];
 	return NULL;

@@ -86,53 +86,6 @@ refused() {
 	[[ $(<"$root$main") == "$(<"$root$main.before-gpushare")"* ]]
 }
 
-@test "this machine's containerd takes Debian's file with the handler in it" {
-	local containerd dump
-	containerd=$(command -v containerd) || skip "no containerd"
-	debian
-	node_setup --default
-	dump=$("$containerd" --config "$root$main" config dump)
-	[[ $dump =~ runtimes.gpushare.options\].*BinaryName\ =\ ./usr/bin/gpushare-runtime ]]
-	[[ $dump == *'runtimes.runc.options]'* ]]
-	[[ $dump =~ default_runtime_name\ =\ .gpushare ]]
-}
-
-@test "this machine's containerd takes its own default file with the handler in it" {
-	local containerd dump
-	containerd=$(command -v containerd) || skip "no containerd"
-	"$containerd" config default | node_file $main
-	there_and_back --default containerd
-	node_setup containerd
-	# The imports are of the node, whose root is elsewhere.
-	sed -i "s#/etc/containerd/conf.d#$root&#" "$root$main"
-	dump=$("$containerd" --config "$root$main" config dump)
-	[ "$(grep -cE "_annotations = \[.gpushare.k8s.io/\*.\]" <<<"$dump")" -eq 2 ]
-	[ "$(grep -cE 'runtimes\.(runc|gpushare)\]' <<<"$dump")" -eq 2 ]
-}
-
-@test "containerd 2 takes what is made of a default file, of none, and of one of version 2" {
-	local containerd dump
-	containerd=$(find "${GPUSHARE_TEST_CACHE:-/var/cache/gpushare-tests}/tools" \
-		-path '*/containerd2-*/containerd' 2>/dev/null | head -n1)
-	[[ $containerd ]] || skip "no containerd 2 was built here yet"
-	for how in default none debian; do
-		rm -rf "$etc" "$records"
-		case $how in
-		default) "$containerd" config default | node_file $main ;;
-		none) program containerd 'containerd github.com/x/v2 v2.1.4 y' ;;
-		debian) debian ;;
-		esac
-		node_setup --default
-		got 0 'containerd: set up' ''
-		sed -i "s#\"/etc/containerd/conf.d#\"$root/etc/containerd/conf.d#; \
-			s#'/etc/containerd/conf.d#'$root/etc/containerd/conf.d#" "$root$main"
-		dump=$("$containerd" --config "$root$main" config dump 2>/dev/null)
-		[ "$(grep -cE "_annotations = \[.gpushare.k8s.io/\*.\]" <<<"$dump")" -eq 2 ]
-		[ "$(grep -cE 'runtimes\.(runc|gpushare)\]' <<<"$dump")" -eq 2 ]
-		grep -qE 'default_runtime_name = .gpushare' <<<"$dump"
-	done
-}
-
 @test "version 3: a drop-in that takes over what the node says of runc" {
 	version_3
 	there_and_back

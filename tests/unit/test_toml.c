@@ -148,6 +148,7 @@ static void no_toml(void **state)
 		{ "a = {b = 1, b = 2}", "defined before" },
 		{ "[t]\na.b = 1\n[t.a]", "defined before" },
 		{ "[[a]]\n[a]", "defined before" },
+		{ "a.b = 1\n[a.c]\n[a]", "defined before" },
 		{ "{{ template \"base\" . }}", "a key should" },
 	};
 
