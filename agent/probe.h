@@ -199,9 +199,10 @@ int probe_run(const struct gs_strv *argv, unsigned int ms, struct gs_buf *out, s
 char *probe_pci_folder(const char *pci);
 
 /*
- * `gpushare-probe hook PATH DEV VENDOR [PASSIVE,...]`: opens that node and has its driver hooked by
- * the kernel module; @argv begins with PATH. DEV is the number that it must have, as the module
- * writes numbers. Prints "0", or "-ERRNO SENTENCE". Gives the exit status: 0 where it could tell.
+ * `gpushare-probe hook PATH DEV VENDOR [PASSIVE,... ["revocable"]]`: opens that node and has its
+ * driver hooked by the kernel module; @argv begins with PATH. DEV is the number that it must have,
+ * as the module writes numbers. Prints "0", or "-ERRNO SENTENCE". Gives the exit status: 0 where it
+ * could tell.
  */
 int probe_hook(int argc, char **argv);
 

@@ -25,7 +25,7 @@ static size_t parse_passive(const char *list, uint32_t ret[GS_PASSIVE_MAX])
 }
 
 static int hook(const char *path, uint32_t dev, const char *vendor, const char *passive_list,
-		struct gs_err *err)
+		bool revocable, struct gs_err *err)
 {
 	uint32_t passive[GS_PASSIVE_MAX];
 	size_t n = parse_passive(passive_list, passive);
@@ -41,7 +41,7 @@ static int hook(const char *path, uint32_t dev, const char *vendor, const char *
 		return gs_err_errno(err, errno, "open %s", path);
 	if (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || gs_kdev_of(st.st_rdev) != dev)
 		return gs_err_set(err, ESTALE, "%s is another device now", path);
-	return gs_klink_hook_add(link, fd, vendor, passive, n, NULL, err);
+	return gs_klink_hook_add(link, fd, vendor, passive, n, revocable, NULL, err);
 }
 
 int probe_hook(int argc, char **argv)
@@ -52,7 +52,7 @@ int probe_hook(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	r = hook(argv[0], (uint32_t)strtoul(argv[1], NULL, 10), argv[2], argc > 3 ? argv[3] : NULL,
-		 &err);
+		 argc > 4 && strcmp(argv[4], "revocable") == 0, &err);
 	if (r < 0)
 		printf("%d %s\n", r, err.msg);
 	else

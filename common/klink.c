@@ -169,12 +169,6 @@ int gs_klink_heartbeat(struct gs_klink *link, struct gs_err *err)
 }
 
 int gs_klink_hook_add(struct gs_klink *link, int fd, const char *driver, const uint32_t *passive,
-		      size_t n, struct gs_knode *ret, struct gs_err *err)
-{
-	return gs_klink_hook_set(link, fd, driver, passive, n, false, ret, err);
-}
-
-int gs_klink_hook_set(struct gs_klink *link, int fd, const char *driver, const uint32_t *passive,
 		      size_t n, bool revocable, struct gs_knode *ret, struct gs_err *err)
 {
 	struct gs_knode node = { 0 };

@@ -51,13 +51,11 @@ int gs_klink_heartbeat(struct gs_klink *link, struct gs_err *err);
 
 /*
  * Hooks the driver of the device node that @fd is open on. @driver is the vendor's name for it (may
- * be NULL); @passive are @n ioctl numbers that are nobody's touch. @ret may be NULL.
+ * be NULL); @passive are @n ioctl numbers that are nobody's touch; with @revocable members'
+ * mappings of the node are taken away while it is lent. A node that is hooked already gets the new
+ * list and the new @revocable. @ret may be NULL.
  */
 int gs_klink_hook_add(struct gs_klink *link, int fd, const char *driver, const uint32_t *passive,
-		      size_t n, struct gs_knode *ret, struct gs_err *err);
-
-/* As that; with @revocable, members' mappings of the node are taken away while it is lent. */
-int gs_klink_hook_set(struct gs_klink *link, int fd, const char *driver, const uint32_t *passive,
 		      size_t n, bool revocable, struct gs_knode *ret, struct gs_err *err);
 int gs_klink_hook_del(struct gs_klink *link, uint32_t dev, struct gs_err *err);
 

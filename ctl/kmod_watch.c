@@ -73,7 +73,7 @@ static int hook(struct watching *w, const struct gs_kstate *before, const char *
 		return 0;
 	w->devs[w->n_devs] = dev;
 	if (!gs_kstate_node(before, dev)) {
-		if (gs_klink_hook_add(w->link, fd, NULL, NULL, 0, NULL, err) < 0)
+		if (gs_klink_hook_add(w->link, fd, NULL, NULL, 0, false, NULL, err) < 0)
 			return gs_err_prefix(err, "hook %s", path);
 		w->hooked[w->n_devs] = true;
 	}

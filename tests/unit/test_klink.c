@@ -61,7 +61,7 @@ static void test_hook_add(void **state)
 {
 	static const uint32_t passive[] = { 0xc0204601, 0xc0204602 };
 
-	assert_int_equal(gs_klink_hook_add(kmod, 5, "nvidia", passive, 2, NULL, &err), 0);
+	assert_int_equal(gs_klink_hook_add(kmod, 5, "nvidia", passive, 2, false, NULL, &err), 0);
 	assert_int_equal(fk.asked[GS_CMD_HOOK_ADD], 1);
 	assert_int_equal(asked_u32(GS_A_FD), 5);
 	assert_string_equal(asked_str(GS_A_DRIVER), "nvidia");
@@ -69,13 +69,13 @@ static void test_hook_add(void **state)
 	assert_memory_equal(mnl_attr_get_payload(fk_asked_attr(GS_A_PASSIVE)), passive,
 			    sizeof(passive));
 
-	assert_int_equal(gs_klink_hook_add(kmod, -1, NULL, NULL, 0, NULL, &err), 0);
+	assert_int_equal(gs_klink_hook_add(kmod, -1, NULL, NULL, 0, false, NULL, &err), 0);
 	assert_int_equal((int)asked_u32(GS_A_FD), -1);
 	assert_null(fk_asked_attr(GS_A_DRIVER));
 	assert_null(fk_asked_attr(GS_A_PASSIVE));
 	assert_null(fk_asked_attr(GS_A_REVOCABLE));
 
-	assert_int_equal(gs_klink_hook_set(kmod, 5, NULL, NULL, 0, true, NULL, &err), 0);
+	assert_int_equal(gs_klink_hook_add(kmod, 5, NULL, NULL, 0, true, NULL, &err), 0);
 	assert_non_null(fk_asked_attr(GS_A_REVOCABLE));
 }
 
@@ -210,7 +210,7 @@ static void test_node(void **state)
 	struct gs_knode node;
 
 	fk.answer = answer_node;
-	assert_int_equal(gs_klink_hook_add(kmod, 5, "d", NULL, 0, &node, &err), 0);
+	assert_int_equal(gs_klink_hook_add(kmod, 5, "d", NULL, 0, false, &node, &err), 0);
 	assert_int_equal(node.dev, 0xc300);
 	assert_string_equal(node.module, "m");
 }

@@ -283,7 +283,7 @@ static void names(const char *node)
 	if (fd < 0)
 		nl_die("%s: %s", node, strerror(errno));
 	check(gs_kevents_open(0, &events, &err));
-	check(gs_klink_hook_add(link_, fd, "x", NULL, 0, &hooked, &err));
+	check(gs_klink_hook_add(link_, fd, "x", NULL, 0, false, &hooked, &err));
 	for (unsigned int turn = 32; turn < 256; turn += 32) {
 		const char *const list[] = { name };
 		cleanup_kstate struct gs_kstate state = { 0 };
@@ -292,7 +292,7 @@ static void names(const char *node)
 		fill_name(name, turn);
 		for (const char *c = name; *c; c++)
 			seen[(unsigned char)*c] = true;
-		check(gs_klink_hook_add(link_, fd, name, NULL, 0, NULL, &err));
+		check(gs_klink_hook_add(link_, fd, name, NULL, 0, false, NULL, &err));
 		check(set_holding(link_, name, &hooked.dev, 1));
 		check(set_watch(link_, name, 300000 + turn, list, 1));
 		heard = heard && heard_name(events, name);
@@ -338,7 +338,7 @@ static void limit_nodes(const char *folder)
 				(void)close(fd);
 			continue;
 		}
-		r = gs_klink_hook_add(link_, fd, "fake", many, GS_PASSIVE_MAX, NULL, &err);
+		r = gs_klink_hook_add(link_, fd, "fake", many, GS_PASSIVE_MAX, false, NULL, &err);
 		if (r == 0)
 			hooked++;
 		else if (!others++)
@@ -352,7 +352,7 @@ static void limit_nodes(const char *folder)
 	nl_result(hooked == GS_NODES_MAX && state.n_nodes == GS_NODES_MAX && others > 0,
 		  "64 nodes are hooked", "%u hooked, %zu in the dump, %u refused", hooked,
 		  state.n_nodes, others);
-	r = gs_klink_hook_add(link_, last, "fake", many, GS_PASSIVE_MAX + 1, NULL, &err);
+	r = gs_klink_hook_add(link_, last, "fake", many, GS_PASSIVE_MAX + 1, false, NULL, &err);
 	refused(r, ERANGE, "one passive call more than 32: refused");
 	(void)close(last);
 	for (unsigned int i = 0; i < 2; i++) {

@@ -403,7 +403,7 @@ static void overflow(unsigned int holdings, const char *path)
 		(void)snprintf(name, sizeof(name), "over%u", i);
 		check(gs_klink_holding_del(speaker, name, &err));
 	}
-	check(gs_klink_hook_add(speaker, fd, "fake", NULL, 0, NULL, &err));
+	check(gs_klink_hook_add(speaker, fd, "fake", NULL, 0, false, NULL, &err));
 }
 
 /* ---- A link and a listener that were open before the module was loaded again. */

@@ -382,7 +382,7 @@ static int do_hook(char **argv)
 			(void)gs_err_errno(&err, errno, "%s", *arg);
 			return failed();
 		}
-		if (gs_klink_hook_set(kmod, fd, driver, passive, n, revocable, &node, &err) < 0)
+		if (gs_klink_hook_add(kmod, fd, driver, passive, n, revocable, &node, &err) < 0)
 			return failed();
 		put_node(&node);
 		(void)end_line();

@@ -569,8 +569,8 @@ static void *hook(void *data)
 		while (atomic_load(&sent) < n * requests / (hooks + 1))
 			sleep_ms(20);
 		if (gs_klink_hook_del(link, dev, &err) == -ENOENT)
-			(void)gs_klink_hook_add(link, fds[n_nodes - 1], "fuzz", NULL, 0, NULL,
-						NULL);
+			(void)gs_klink_hook_add(link, fds[n_nodes - 1], "fuzz", NULL, 0, false,
+						NULL, NULL);
 	}
 	gs_klink_close(link);
 	return data;

@@ -292,7 +292,7 @@ static int do_hook(char **argv)
 
 		if (fd < 0)
 			return wrong(errno, "%s", *argv);
-		if (gs_klink_hook_add(kmod, fd, "fake", NULL, 0, &node, &err) < 0)
+		if (gs_klink_hook_add(kmod, fd, "fake", NULL, 0, false, &node, &err) < 0)
 			return err.code;
 	}
 	return 0;
