@@ -48,6 +48,7 @@ struct hold {
 struct seen_card {
 	char *name;
 	uint64_t quiet_since_ms; /* CLOCK_BOOTTIME; since then all readings were quiet; 0: not */
+	char *unrevocable; /* why its mappings are not taken away, though its entry says so; NULL */
 	uint64_t borrowed_ms; /* when somebody was seen to borrow it last; 0: never */
 	uint64_t memory_before; /* used when it was lent; GS_UNTOLD: not known */
 	bool lent; /* there is a file in lent/ for it */
@@ -92,6 +93,7 @@ struct agent {
 	bool cards_changed; /* since it was read */
 	uint64_t looked_ms; /* when everything was looked at */
 	bool asked; /* somebody wants that again */
+	bool rehook; /* so does a node that is away, when it is back */
 	uint64_t event_seq; /* of the last event that came */
 	uint64_t event_ns; /* uv_hrtime() when the event that is being handled was read; else 0 */
 };
@@ -197,7 +199,8 @@ void lease_revoke_now(struct agent *agent);
 void hooks_start(struct agent *agent);
 
 /* Has this node of the card hooked. Whether it was is seen in the next dump: it may take long. */
-void hooks_want(struct agent *agent, const struct card *card, const struct card_node *node);
+void hooks_want(struct agent *agent, const struct card *card, const struct card_node *node,
+		bool revocable);
 
 /* ---- lent.c: the files in lent/ (include/gpushare/agent.h) */
 

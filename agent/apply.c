@@ -35,6 +35,42 @@ static int report(struct job *job, int r, const struct gs_err *err, const char *
 
 /* ---- Hooks. */
 
+/* What all cards share, a control node or a sliced card's, is never taken from one's users. */
+static bool wants_revocable(const struct job *job, const struct card *card,
+			    const struct card_node *node)
+{
+	return node->own && node->revocable && job->ops->revocable &&
+	       job->ops->revocable(card, job->ops->arg);
+}
+
+/* Is a holding with that node lent, or on its way there or back? */
+static bool is_away(const struct job *job, uint32_t dev)
+{
+	for (size_t i = 0; i < job->state->n_holdings; i++) {
+		const struct gs_kholding *k = &job->state->holdings[i];
+
+		for (size_t j = 0; j < k->devs.n; j++)
+			if (k->devs.v[j] == dev && k->state != GS_UNKNOWN &&
+			    k->state != GS_ACTIVE && k->state != GS_IDLE)
+				return true;
+	}
+	return false;
+}
+
+static void add_hook(struct job *job, const struct card *card, const struct card_node *node)
+{
+	const struct gs_knode *k = gs_kstate_node(job->state, node->dev);
+	bool revocable = wants_revocable(job, card, node);
+
+	if (k && k->revocable == revocable)
+		return;
+	/* what LEND took away, or did not, is to come back as it was */
+	if (k && is_away(job, node->dev))
+		job->ops->later(job->ops->arg);
+	else
+		job->ops->hook(card, node, revocable, job->ops->arg);
+}
+
 static void add_hooks(struct job *job)
 {
 	const struct cards *cards = inventory_cards(job->inventory);
@@ -43,8 +79,8 @@ static void add_hooks(struct job *job)
 		const struct card *card = &cards->v[i];
 
 		for (size_t j = 0; j < card->n_nodes; j++)
-			if (card->nodes[j].hook && !gs_kstate_node(job->state, card->nodes[j].dev))
-				job->ops->hook(card, &card->nodes[j], job->ops->arg);
+			if (card->nodes[j].hook)
+				add_hook(job, card, &card->nodes[j]);
 	}
 }
 

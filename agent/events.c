@@ -74,6 +74,8 @@ static void on_state(struct agent *agent, const struct gs_kevent *event)
 		break;
 	case GS_ACTIVE:
 		back_end(agent, hold);
+		if (agent->rehook)
+			reconcile_soon(agent, 0);
 		break;
 	default:
 		break;

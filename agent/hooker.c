@@ -174,7 +174,7 @@ static int start(struct try *t, const struct hook_wish *wish, struct gs_err *err
 	cleanup_close int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	char dev[16];
 	const char *const argv[] = { t->hooker->probe, "hook", wish->path, dev,
-				     wish->vendor,     NULL,   NULL };
+				     wish->vendor,     NULL,   NULL,	   NULL };
 	const char *args[GS_ARRAY_SIZE(argv)];
 	int fds[2], r;
 
@@ -182,8 +182,10 @@ static int start(struct try *t, const struct hook_wish *wish, struct gs_err *err
 	for (size_t i = 0; i < wish->n_passive; i++)
 		gs_buf_addf(&passive, "%s%" PRIu32, i ? "," : "", wish->passive[i]);
 	memcpy(args, argv, sizeof(args));
-	if (passive.len)
-		args[5] = passive.data;
+	if (passive.len || wish->revocable)
+		args[5] = passive.len ? passive.data : "";
+	if (wish->revocable)
+		args[6] = "revocable";
 	if (in < 0 || pipe2(fds, O_CLOEXEC) < 0)
 		return gs_err_errno(err, errno, "pipe");
 	/* ours alone: whatever the child leaves behind may keep the other end open */

@@ -35,6 +35,7 @@ struct hook_wish {
 	const char *vendor;
 	uint32_t passive[GS_PASSIVE_MAX]; /* nobody's touches, as the module has them */
 	size_t n_passive;
+	bool revocable; /* users' mappings of it are to be taken away while it is lent */
 };
 
 /*

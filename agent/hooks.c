@@ -23,10 +23,13 @@ static size_t passive_calls(const struct vendor_driver *driver, const char *path
 	return n;
 }
 
-void hooks_want(struct agent *agent, const struct card *card, const struct card_node *node)
+void hooks_want(struct agent *agent, const struct card *card, const struct card_node *node,
+		bool revocable)
 {
 	const struct vendor_driver *driver = inventory_driver(agent->inventory, card->vendor);
-	struct hook_wish wish = { .path = node->path, .dev = node->dev, .vendor = card->vendor };
+	struct hook_wish wish = {
+		.path = node->path, .dev = node->dev, .vendor = card->vendor, .revocable = revocable
+	};
 
 	if (!driver)
 		return;

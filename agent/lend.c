@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/strangers.h"
+#include "agent/unseen.h"
 #include "common/log.h"
 #include "common/proc.h"
 
@@ -38,7 +39,8 @@ void lend_loaded(struct agent *agent, const struct card *card, const struct load
 
 static int not_now(struct hold *hold, const char *why)
 {
-	(void)snprintf(hold->why_not, sizeof(hold->why_not), "%s", why);
+	(void)snprintf(hold->why_not, sizeof(hold->why_not), "%.*s", (int)sizeof(hold->why_not) - 1,
+		       why);
 	return -EAGAIN;
 }
 
@@ -147,6 +149,18 @@ static int write_files(struct agent *agent, const struct plan_holding *plan, str
 	return 0;
 }
 
+static bool is_settled(struct agent *agent, const struct plan_holding *plan)
+{
+	for (size_t i = 0; i < plan->cards.n; i++) {
+		const struct card *card =
+			cards_find(inventory_cards(agent->inventory), plan->cards.v[i]);
+
+		if (card && !unseen_settled(agent, card))
+			return false;
+	}
+	return true;
+}
+
 static int lend(struct agent *agent, struct hold *hold, const struct plan_holding *plan,
 		struct gs_err *err)
 {
@@ -155,11 +169,15 @@ static int lend(struct agent *agent, struct hold *hold, const struct plan_holdin
 
 	if (!link)
 		return gs_err_set(err, EAGAIN, "the kernel module is not loaded");
+	if (!is_settled(agent, plan))
+		return gs_err_set(err, EAGAIN, "a card's driver is being hooked anew");
 	/* no grant of the last time is good for this one */
 	lease_revoke_now(agent);
 	r = write_files(agent, plan, err);
 	if (r == 0)
 		r = gs_klink_lend(link, hold->name, hold->seq, err);
+	if (r == -EOPNOTSUPP)
+		unseen_refused(agent, plan, err->msg);
 	hold->looked_ms = hold->asked_ms ? hold->asked_ms : gs_boottime_ms();
 	hold->asked_ms = 0;
 	if (r < 0) {
@@ -197,9 +215,11 @@ void lend_consider(struct agent *agent)
 
 		if (!plan || hold->state == GS_LENT || check(agent, hold, plan) < 0)
 			continue;
-		if (lend(agent, hold, plan, &err) < 0)
+		if (lend(agent, hold, plan, &err) < 0) {
+			(void)not_now(hold, err.msg);
 			gs_log_fields(err.code == EAGAIN || err.code == EBUSY ? GS_LOG_INFO :
 										GS_LOG_WARN,
 				      "not lent", "holding", hold->name, "why", err.msg, NULL);
+		}
 	}
 }

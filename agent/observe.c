@@ -33,6 +33,8 @@ COUNTER(lends, "Times that a holding was lent.", NULL);
 COUNTER(returns, "Times that a lent holding was taken back, by its cause.", "cause");
 COUNTER(unheld_returns, "Returns that only the load told, so that nobody was held, by whose.",
 	"by");
+COUNTER(mappings, "Mappings of users that were taken away when their cards were lent.", NULL);
+COUNTER(faults, "Touches of such mappings, by users who were back.", NULL);
 COUNTER(quarantines, "Returns that borrowers outlived.", NULL);
 COUNTER(fail_opens, "Returns that ended without the agent's word, by what ended them.", "cause");
 COUNTER(unknowns, "Times that a holding's silence ceased to prove anything.", NULL);
@@ -57,6 +59,8 @@ static const struct metric *const families[] = {
 	&lends,
 	&returns,
 	&unheld_returns,
+	&mappings,
+	&faults,
 	&quarantines,
 	&fail_opens,
 	&unknowns,
@@ -85,6 +89,7 @@ static void observe_state(struct metrics *m, const struct gs_kevent *event)
 	switch (event->state) {
 	case GS_LENT:
 		metrics_inc(m, &lends, 1);
+		metrics_inc(m, &mappings, event->mappings);
 		break;
 	case GS_RETURNING:
 		metrics_inc(m, &returns, 1, gs_kname_cause(event->cause));
@@ -111,6 +116,7 @@ void observe_event(struct agent *agent, const struct gs_kevent *event)
 		break;
 	case GS_EV_RELEASED:
 		metrics_observe(agent->metrics, &hold, event->held_ms / 1000.0);
+		metrics_inc(agent->metrics, &faults, (double)event->faults);
 		break;
 	case GS_EV_STOLEN:
 		metrics_inc(agent->metrics, &stolen_files, 1);

@@ -7,6 +7,7 @@
 
 #include "agent/ops.h"
 #include "agent/strangers.h"
+#include "agent/unseen.h"
 #include "common/cleanup.h"
 #include "common/grant.h"
 #include "common/json.h"
@@ -18,6 +19,14 @@
 #include "gpushare/grant.h"
 
 /* ---- status */
+
+static bool is_hooked(const struct agent *agent, const struct card *card)
+{
+	for (size_t i = 0; i < card->n_nodes; i++)
+		if (card->nodes[i].hook && gs_kstate_node(&agent->state, card->nodes[i].dev))
+			return true;
+	return false;
+}
 
 static json_t *card_status(struct agent *agent, const struct card *card)
 {
@@ -36,6 +45,12 @@ static json_t *card_status(struct agent *agent, const struct card *card)
 	}
 	if (load && load->known && strangers_on(agent, card->name, load))
 		(void)json_object_set_new(o, "strangers", json_true());
+	if (is_hooked(agent, card))
+		(void)json_object_set_new(o, "revocable",
+					  json_boolean(!unseen_card(&agent->state, card)));
+	if (agent_card(agent, card->name)->unrevocable)
+		(void)json_object_set_new(o, "unrevocable",
+					  json_string(agent_card(agent, card->name)->unrevocable));
 	return o;
 }
 

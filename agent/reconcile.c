@@ -10,6 +10,7 @@
 
 #include "agent/agent.h"
 #include "agent/apply.h"
+#include "agent/unseen.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/kname.h"
@@ -190,14 +191,27 @@ static void on_refused(const char *what, const struct gs_err *err, void *arg)
 	reconcile_soon(agent, RETRY_MS);
 }
 
-static void on_hook(const struct card *card, const struct card_node *node, void *arg)
+static void on_hook(const struct card *card, const struct card_node *node, bool revocable,
+		    void *arg)
 {
-	hooks_want(arg, card, node);
+	hooks_want(arg, card, node, revocable);
 }
 
 static void on_unlawful(const struct container *borrower, const char *why, void *arg)
 {
 	evict(arg, borrower, why);
+}
+
+static bool on_revocable(const struct card *card, void *arg)
+{
+	return unseen_revocable(arg, card);
+}
+
+static void on_later(void *arg)
+{
+	struct agent *agent = arg;
+
+	agent->rehook = true;
 }
 
 static int read_registry(struct agent *agent, struct gs_err *err)
@@ -225,11 +239,14 @@ static int look_and_tell(struct agent *agent, struct gs_err *err)
 		.hook = on_hook,
 		.refused = on_refused,
 		.unlawful = on_unlawful,
+		.revocable = on_revocable,
+		.later = on_later,
 		.arg = agent,
 	};
 	struct gs_klink *link = kernel_link(agent->kernel);
 	int r = read_registry(agent, err);
 
+	agent->rehook = false;
 	if (r == 0)
 		r = dump(agent, err);
 	if (r < 0)
@@ -304,6 +321,12 @@ static void clean_lent(struct agent *agent)
 	lease_revoke(agent, &back);
 }
 
+static void forget_card(struct seen_card *seen)
+{
+	free(seen->name);
+	free(seen->unrevocable);
+}
+
 /* Tools that give a card another name each time must not fill our memory. */
 static void forget_cards(struct agent *agent)
 {
@@ -317,7 +340,7 @@ static void forget_cards(struct agent *agent)
 		if (seen->lent || cards_find(inventory_cards(agent->inventory), seen->name))
 			agent->cards[kept++] = *seen;
 		else
-			free(seen->name);
+			forget_card(seen);
 	}
 	agent->n_cards = kept;
 }
@@ -498,7 +521,7 @@ void reconcile_free(struct agent *agent)
 	gs_kstate_free(&agent->state);
 	free(agent->holds);
 	for (size_t i = 0; i < agent->n_cards; i++)
-		free(agent->cards[i].name);
+		forget_card(&agent->cards[i]);
 	free(agent->cards);
 	gs_strv_free(&agent->revoke);
 }

@@ -34,9 +34,54 @@ enum unseen_work unseen_work(const struct unseen_view *view)
 
 bool unseen_card(const struct gs_kstate *state, const struct card *card)
 {
-	(void)state;
-	(void)card;
+	bool any = false;
+
+	for (size_t i = 0; i < card->n_nodes; i++) {
+		const struct card_node *node = &card->nodes[i];
+		const struct gs_knode *k = gs_kstate_node(state, node->dev);
+
+		if (!node->own || !node->hook)
+			continue;
+		if (!k || !k->revocable)
+			return true;
+		any = true;
+	}
+	return !any;
+}
+
+bool unseen_revocable(struct agent *agent, const struct card *card)
+{
+	return agent->state.status.features & GS_F_REVOKE &&
+	       !agent_card(agent, card->name)->unrevocable;
+}
+
+bool unseen_settled(struct agent *agent, const struct card *card)
+{
+	for (size_t i = 0; i < card->n_nodes; i++) {
+		const struct card_node *node = &card->nodes[i];
+		const struct gs_knode *k = gs_kstate_node(&agent->state, node->dev);
+
+		if (k && node->own && node->hook &&
+		    k->revocable != (node->revocable && unseen_revocable(agent, card)))
+			return false;
+	}
 	return true;
+}
+
+void unseen_refused(struct agent *agent, const struct plan_holding *plan, const char *why)
+{
+	for (size_t i = 0; i < plan->cards.n; i++) {
+		const struct card *card =
+			cards_find(inventory_cards(agent->inventory), plan->cards.v[i]);
+		struct seen_card *seen = agent_card(agent, plan->cards.v[i]);
+
+		if (!card || unseen_card(&agent->state, card) || seen->unrevocable)
+			continue;
+		seen->unrevocable = gs_strdup(why);
+		gs_log_fields(GS_LOG_ERROR, "a return by a store will not be held", "card",
+			      card->name, "why", why, NULL);
+		reconcile_soon(agent, 0);
+	}
 }
 
 /* ---- Which of the card's processes are members'? */

@@ -29,8 +29,26 @@ enum unseen_work {
  */
 enum unseen_work unseen_work(const struct unseen_view *view);
 
-/* Can a user of this card come back by a mere store, unseen by the module and not held? */
+/*
+ * Can a user of this card come back by a mere store, unseen by the module and not held? By what the
+ * module has of its own nodes, whatever the catalogue says.
+ */
 bool unseen_card(const struct gs_kstate *state, const struct card *card);
+
+/* May mappings of the card be taken away, as far as the module goes, where its entry says so? */
+bool unseen_revocable(struct agent *agent, const struct card *card);
+
+/*
+ * Does the module treat the mappings of the card's own nodes as it is told to? While they are being
+ * hooked anew for that, by a child, the card must not be lent.
+ */
+bool unseen_settled(struct agent *agent, const struct card *card);
+
+/*
+ * The module refused to lend the holding. If it was to take mappings away, that is not asked of it
+ * for these cards any more, and told: they are lent as others are.
+ */
+void unseen_refused(struct agent *agent, const struct plan_holding *plan, const char *why);
 
 /* A reading of a card came: takes a lent one back whose user seems to be at work. */
 void unseen_loaded(struct agent *agent, const struct card *card, const struct load *load);

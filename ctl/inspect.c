@@ -104,6 +104,17 @@ static char *memory_text(const struct pic_card *card)
 			   (double)card->memory_total / gib);
 }
 
+/* What becomes of a return that makes no call. */
+static char *stores_text(const struct pic_card *card)
+{
+	if (card->revocable > 0)
+		return gs_strdup("yes: a return that makes no call is held, too");
+	return gs_asprintf("no: a return that makes no call is seen by load at most%s%s%s",
+			   card->unrevocable ? " (" : "",
+			   card->unrevocable ? card->unrevocable : "",
+			   card->unrevocable ? ")" : "");
+}
+
 /* How long it has been in its state; NULL: not known. */
 static const char *since_text(const struct picture *pic, const struct pic_card *card, char *buf)
 {
@@ -185,6 +196,7 @@ static void print_card(const struct picture *pic, const struct pic_card *card)
 {
 	const struct pic_holding *holding = picture_holding_of(pic, card);
 	cleanup_free char *busy = busy_text(card), *memory = memory_text(card);
+	cleanup_free char *stores = stores_text(card);
 	cleanup_table struct ctl_table table = { .columns = 2 };
 	char since[GS_DURATION_MAX], touches[24];
 
@@ -205,6 +217,8 @@ static void print_card(const struct picture *pic, const struct pic_card *card)
 		     &(struct lines){ .table = &table, .what = part_label[part] });
 	add_line(&table, "busy", busy);
 	add_line(&table, "memory", memory);
+	if (card->revocable >= 0)
+		add_line(&table, "revocable", stores);
 	if (card->strangers)
 		add_line(&table, "strangers", "a process that belongs to no container of it");
 	ctl_table_print(&table);

@@ -59,6 +59,7 @@ static void read_containers(const json_t *array, struct pic_container **ret, siz
 static void read_card(const json_t *o, struct pic_card *card)
 {
 	const json_t *busy = json_object_get(o, "busy");
+	const json_t *revocable = json_object_get(o, "revocable");
 	int64_t used = count(o, "memory_used"), total = count(o, "memory_total");
 
 	card->name = text(o, "card");
@@ -70,6 +71,8 @@ static void read_card(const json_t *o, struct pic_card *card)
 	card->memory_used = used > 0 ? (uint64_t)used : 0;
 	card->memory_total = total > 0 ? (uint64_t)total : 0;
 	card->strangers = flag(o, "strangers");
+	card->revocable = json_is_boolean(revocable) ? json_is_true(revocable) : -1;
+	card->unrevocable = text(o, "unrevocable");
 }
 
 static void read_holding(const json_t *o, struct pic_holding *holding)
@@ -230,6 +233,10 @@ static void problem_of_card(const struct pic_card *card, struct gs_strv *ret)
 		gs_strv_take(ret, gs_asprintf("card %s is used by a process that belongs to no "
 					      "container of it",
 					      card->name));
+	if (card->unrevocable)
+		gs_strv_take(ret, gs_asprintf("a return to card %s that makes no call is not held: "
+					      "%s",
+					      card->name, card->unrevocable));
 	if (card->busy < 0)
 		gs_strv_take(ret, gs_asprintf("the load of card %s is not known, so it is not lent",
 					      card->name));

@@ -23,6 +23,8 @@ struct pic_card {
 	double busy; /* 0 to 1; below 0: not known */
 	uint64_t memory_used, memory_total; /* total 0: not known */
 	bool strangers;
+	int revocable; /* is a return that makes no call held, too? -1: not known */
+	const char *unrevocable; /* why not, though its vendor's entry says so; NULL */
 };
 
 struct pic_holding {

@@ -20,13 +20,14 @@ json_t *picture_json_card(const struct picture *pic, const struct pic_card *card
 {
 	bool memory = card->memory_total > 0;
 
-	return json_pack("{s:s,s:s?,s:s?,s:s?,s:s?,s:s,s:o,s:o,s:o,s:b}", "card", card->name,
+	return json_pack("{s:s,s:s?,s:s?,s:s?,s:s?,s:s,s:o,s:o,s:o,s:b,s:o}", "card", card->name,
 			 "vendor", card->vendor, "id", card->id, "uuid", card->uuid, "holding",
 			 card->holding, "state", picture_state(pic, card), "busy",
 			 card->busy < 0 ? json_null() : json_real(card->busy), "memory_used",
 			 number(memory ? (int64_t)card->memory_used : -1), "memory_total",
 			 number(memory ? (int64_t)card->memory_total : -1), "strangers",
-			 card->strangers);
+			 card->strangers, "revocable",
+			 card->revocable < 0 ? json_null() : json_boolean(card->revocable));
 }
 
 json_t *picture_json_holding(const struct pic_holding *holding)

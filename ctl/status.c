@@ -66,6 +66,20 @@ static void print_cards(const struct picture *pic)
 	print_line(gs_buf_steal(&line));
 }
 
+/* Whose returns are held also where they make no call. */
+static void print_revocable(const struct picture *pic)
+{
+	size_t known = 0, revocable = 0;
+
+	for (size_t i = 0; i < pic->n_cards; i++) {
+		known += pic->cards[i].revocable >= 0;
+		revocable += pic->cards[i].revocable > 0;
+	}
+	if (known)
+		print_line(gs_asprintf("returns that make no call: held on %zu of %zu cards",
+				       revocable, known));
+}
+
 static void add_members(struct ctl_table *table, const struct pic_holding *holding, bool holders)
 {
 	cleanup_strv struct gs_strv names = { 0 };
@@ -155,6 +169,7 @@ static void print(const struct gs_config *config, const struct picture *pic,
 	if (!pic->answer)
 		return;
 	print_cards(pic);
+	print_revocable(pic);
 	(void)putchar('\n');
 	print_holdings(pic);
 	(void)putchar('\n');

@@ -26,14 +26,15 @@
  * The answer to "status":
  *
  *   "cards":[{"card","vendor","id","uuid","holding","busy":0..1,"memory_used","memory_total",
- *             "strangers":true},...]
+ *             "strangers":true,"revocable":bool,"unrevocable"},...]
  *   "holdings":[{"holding","state","since_ms","cards":[...],"members":[CONTAINER,...],
  *                "lend":bool,"why_not","touches"},...]
  *   "borrowers":[CONTAINER with "ending":bool,...]
  *   "kernel":{"loaded":bool,"version"}
  *
  * CONTAINER is {"id","name","role","running":bool,"cards":[...]}. What does not apply or is not
- * known is absent. since_ms: how long it has been in that state.
+ * known is absent. since_ms: how long it has been in that state. revocable: a return to the card
+ * that makes no call is held, too; unrevocable: why it is not, though the vendor's entry says so.
  */
 
 #define GS_AGENT_VERSION 1

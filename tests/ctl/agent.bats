@@ -54,9 +54,9 @@ node() {
 	"cards": [
 	 {"card": "nvidia-G0", "vendor": "nvidia", "id": "G0", "uuid": "GPU-0",
 	  "holding": "uid-a/main", "busy": 0.375,
-	  "memory_used": 12884901888, "memory_total": 85899345920},
+	  "memory_used": 12884901888, "memory_total": 85899345920, "revocable": true},
 	 {"card": "nvidia-G1", "vendor": "nvidia", "id": "G1", "holding": "uid-b/main", "busy": 0,
-	  "memory_used": 0, "memory_total": 85899345920},
+	  "memory_used": 0, "memory_total": 85899345920, "revocable": false},
 	 {"card": "nvidia-G2", "vendor": "nvidia", "id": "G2", "holding": "uid-c/main", "busy": 0},
 	 {"card": "nvidia-G3", "vendor": "nvidia", "id": "G3", "busy": 0}],
 	"holdings": [
@@ -160,6 +160,7 @@ node() {
 	got 0 'uid-b/main +active +5s +nvidia-G1 +team-b/dev/main +team-b/job/train +other pods sh'
 	got 0 'uid-c/main +idle +- +nvidia-G2 +dddddddddddddddddddd +- +-'
 	got 0 'team-s/spot/one +running +nvidia-G0'
+	got 0 'returns that make no call: held on 1 of 2 cards'
 	got 0 'nothing is wrong$'
 	[ "$(asked 1)" = '{"op": "status", "v": 1}' ]
 }
@@ -177,7 +178,8 @@ node() {
 	[ "$(json 'len({tuple(h) for h in d["holdings"]})')" = 1 ]
 	[ "$(json 'd["cards"][3]')" = "{'card': 'nvidia-G3', 'vendor': 'nvidia', 'id': 'G3', \
 'uuid': None, 'holding': None, 'state': 'free', 'busy': 0.0, 'memory_used': None, \
-'memory_total': None, 'strangers': False}" ]
+'memory_total': None, 'strangers': False, 'revocable': None}" ]
+	[ "$(json '[c["revocable"] for c in d["cards"]]')" = '[True, False, None, None]' ]
 	[ "$(json '[(h["state"], h["since_ms"], h["touches"], h["lend"], h["why_not"])
 		for h in d["holdings"]]')" = "[('lent', 754000, 9, True, None), \
 ('active', 5000, 100, False, 'other pods share it'), ('idle', None, None, True, None)]" ]
@@ -198,7 +200,8 @@ node() {
 	got 0 'the agent knows no card'
 	answers status '"kernel": {"loaded": true},
 		"cards": [{"card": "a", "holding": "h1", "strangers": true, "busy": 1},
-			{"card": "b", "holding": "h2"}, {"card": "c", "holding": "h3", "busy": 0}],
+			{"card": "b", "holding": "h2"}, {"card": "c", "holding": "h3", "busy": 0,
+			 "revocable": false, "unrevocable": "one address space"}],
 		"holdings": [{"holding": "h1", "state": "quarantine", "cards": ["a"]},
 			{"holding": "h2", "state": "unknown", "cards": ["b"]},
 			{"holding": "h3", "state": "active", "cards": ["c"]}],
@@ -207,13 +210,17 @@ node() {
 			{"id": "x3", "running": false, "cards": ["c"]}]'
 	ctl status -o json
 	got 0 . ''
-	[ "$(json 'len(d["problems"])')" = 5 ]
+	[ "$(json 'len(d["problems"])')" = 6 ]
 	ctl status
 	got 0 'kernel module: loaded'
 	got 0 'holding h1 is in quarantine'
 	got 0 'state of holding h2 is not known.*kmod status'
 	got 0 'card a is used by a process that belongs to no container'
 	got 0 'load of card b is not known'
+	got 0 'return to card c that makes no call is not held: one address space'
+	ctl inspect c
+	got 0 'revocable +no: .* seen by load at most \(one address space\)$'
+	ctl status
 	got 0 'borrower x2 runs on card c, which is not lent \(active\)'
 	got 0 'x2 +ending +c'
 	got 0 'x3 +gone +c'
@@ -241,13 +248,15 @@ node() {
 		got 0 'holding +uid-a/main.touches +9'
 		got 0 'held by +team-a/dev/main \(id aaaaaaaaaaaa, running\)'
 		got 0 'borrowed by +team-s/spot/one \(id eeeeeeeeeeee, running\)'
-		got 0 'busy +38%.memory +12.0/80.0 GiB$'
+		got 0 'busy +38%.memory +12.0/80.0 GiB.revocable +yes: .* is held, too$'
 		[[ $output != *not\ lent* && $output != *nvidia-G1* ]]
 	done
 	ctl inspect team-b/job/train
 	got 0 'not lent +other pods share it'
 	got 0 'shared with +team-b/job/train'
+	got 0 'revocable +no: a return that makes no call is seen by load at most$'
 	ctl inspect G2
+	[[ $output != *revocable* ]]
 	got 0 'held by +dddddddddddddddddddd \(id dddddddddddd, gone\)'
 	for name in aaaaa nvidia-G9 '' team-a/dev; do
 		ctl inspect "$name"
@@ -261,8 +270,8 @@ node() {
 	got 0 . ''
 	[ "$(json 'len(d), len({tuple(c) for c in d})')" = '(4, 1)' ]
 	[ "$(json 'sorted(d[0])')" = "['borrowers', 'busy', 'card', 'holders', 'holding', 'id', \
-'memory_total', 'memory_used', 'sharers', 'since_ms', 'state', 'strangers', 'touches', 'uuid', \
-'vendor', 'why_not']" ]
+'memory_total', 'memory_used', 'revocable', 'sharers', 'since_ms', 'state', 'strangers', \
+'touches', 'uuid', 'vendor', 'why_not']" ]
 	[ "$(json '[(c["state"], c["since_ms"], c["touches"], c["why_not"]) for c in d]')" = \
 		"[('lent', 754000, 9, None), ('active', 5000, 100, 'other pods share it'), \
 ('idle', None, None, None), ('free', None, None, 'nobody holds it')]" ]

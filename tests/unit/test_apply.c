@@ -165,7 +165,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void hook(const struct card *of, const struct card_node *node, void *arg)
+static void hook(const struct card *of, const struct card_node *node, bool revocable, void *arg)
 {
 	(void)of;
 	(void)arg;

@@ -136,6 +136,24 @@ static void what_the_child_is_told(void **state)
 	assert_int_equal(s->added, 1);
 }
 
+static void what_it_is_told_of_mappings(void **state)
+{
+	struct scene *s = *state;
+	struct hook_wish other = wish;
+
+	other.revocable = true;
+	probe_is(s, "[ \"$*\" = 'hook /dev/x0 77 x 5,6 revocable' ] && echo 0 || echo \"-5 $*\"");
+	hooker_want(s->hooker, &other);
+	wait_told(s);
+	other.n_passive = 0;
+	probe_is(s, "[ $# = 6 ] && [ -z \"$5\" ] && [ $6 = revocable ] && echo 0");
+	hooker_want(s->hooker, &other);
+	wait_told(s);
+	if (s->refused)
+		fail_msg("%s", s->err.msg);
+	assert_int_equal(s->added, 2);
+}
+
 static void refusals_and_pauses(void **state)
 {
 	struct scene *s = *state;
@@ -241,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_the_child_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_it_is_told_of_mappings, setup, teardown),
 		cmocka_unit_test_setup_teardown(refusals_and_pauses, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_that_hangs, setup, teardown),
 		cmocka_unit_test_setup_teardown(rubbish, setup, teardown),

@@ -244,6 +244,12 @@ static void load_of_processes(void **state)
 	a = later(s);
 	assert_true(busy_of(a, 1) == 0);
 	json_decref(a);
+	/* A library that gives old ones, too. */
+	tmpdir_write(s->root, "nvml.ctl",
+		     "stale 1\nprocess 77 1\nprocess 78 1\nsample 78 1200 20 35\n");
+	a = later(s);
+	assert_true(busy_of(a, 1) == 0);
+	json_decref(a);
 	/* Too soon: not asked. */
 	a = load(s);
 	assert_true(busy_of(a, 1) == -1);

@@ -9,6 +9,7 @@
  *   process PID MEMORY one of those on every card
  *   sample PID TIME SM DECODER
  *                      what it did until TIME, in percent
+ *   stale 1            samples come however old they are
  *   hang FUNCTION      it never comes back
  *   die FUNCTION       it aborts
  *   error FUNCTION N   it gives this code;
@@ -336,7 +337,7 @@ int nvmlDeviceGetProcessUtilization(void *handle, struct sample *v, unsigned int
 		struct sample s = { 0 };
 
 		if (sscanf(line, "sample %u %llu %u %u", &s.pid, &s.time, &s.sm, &s.decoder) != 4 ||
-		    s.time <= seen)
+		    (s.time <= seen && !value("stale", 0)))
 			continue;
 		if (*n < room)
 			v[*n] = s;
