@@ -219,7 +219,7 @@ late
 bell slow $m map $card , ready /tmp/slow.ready , until /tmp/slow.go , add 0 , add 0 , \
 	ready /tmp/slow.done , until /tmp/slow.go2 , add 0
 up slow
-echo 1500 >/sys/module/fakegpu/parameters/fault_ms
+echo 600000 >/sys/module/fakegpu/parameters/fault_ms
 echo 1 >$debug/clear
 go slow
 check "a fault is in the driver" wait_for 20 grep -q 'kind=fault' $log
@@ -231,8 +231,9 @@ case $refusal in
 *"memory is busy"*) ok "... it is not lent meanwhile" ;;
 *) not_ok "... it is not lent meanwhile" "$refusal" "$(kt state h)" ;;
 esac
-check "the fault is over" wait_for 20 test -e /tmp/slow.done
 echo 0 >/sys/module/fakegpu/parameters/fault_ms
+echo 1 >$debug/wake
+check "the fault is over" wait_for 20 test -e /tmp/slow.done
 here "... it is lent now" away
 is "... the late page is taken away" "$(h mappings)" 1
 : >/tmp/slow.go2
@@ -336,7 +337,7 @@ kt hook /dev/fakegpu0 /dev/fakegpu1 driver=fake revocable >/dev/null
 bell max $m map $card , add 0 , ready /tmp/max.ready , until /tmp/max.go , add 0
 up max
 here "lent again" away
-kt holding h $h_nodes hold_max=1500
+kt holding h $h_nodes hold_max=$((3000 * slow))
 go max
 held 1 "one is held"
 here "... until hold_max" ended max
