@@ -37,10 +37,11 @@ active() {
 # as_it_was SAY: nobody noticed.
 as_it_was() {
 	check "$1: the agent answers" wait_for $long gpusharectl status
-	check "$1: the card is lent still" state_is 0 lent
+	# A new agent answers before it knows the cards, and renews leases when it does.
+	check "$1: the card is lent still" wait_for $long state_is 0 lent
 	check "$1: the spot container runs, with its memory" eval 'kill -0 $spot && uses 0 $mib512'
 	check "$1: the card's file is there" test -s "/run/gpushare/lent/$(card 0)"
-	check "$1: its grant is in force" active
+	check "$1: its grant is in force" wait_for $long active
 	is "$1: nobody was held" $(($(held) - held)) 0
 }
 
