@@ -131,7 +131,7 @@ void setup_replace(struct setup_file *file, const char *text)
 	while (tail < old_len - head && tail < len - head &&
 	       old[old_len - 1 - tail] == text[len - 1 - tail])
 		tail++;
-	while (tail > 0 && old[old_len - tail - 1] != '\n')
+	while (tail > 0 && tail < old_len && old[old_len - tail - 1] != '\n')
 		tail--;
 	{
 		cleanup_free char *middle = gs_strndup(text + head, len - tail - head);

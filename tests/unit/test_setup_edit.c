@@ -92,6 +92,7 @@ static void a_replaced_text_is_edited_where_it_differs(void **state)
 		{ "a\na\n", "a\na\na\n", "", "a\n" },
 		{ "{}", "{ 1 }", "{}", "{ 1 }" },
 		{ "x\n", "y", "x\n", "y" },
+		{ "\n", "x\n", "", "x" },
 	};
 
 	for (size_t i = 0; i < GS_ARRAY_SIZE(cases); i++) {
