@@ -36,6 +36,9 @@ __attribute__((format(printf, 3, 4))) void doctor_note(struct doctor *d, char *m
 __attribute__((format(printf, 3, 4))) void doctor_wrong(struct doctor *d, char *mend,
 							const char *fmt, ...);
 
+/* Asks the loaded module itself: its ABI, and what this kernel lacks. Adds what is not right. */
+void doctor_ask_module(struct doctor *d);
+
 /* Each looks at one thing and adds at least one finding. */
 void doctor_kernel(struct doctor *d);
 void doctor_tracing(struct doctor *d);

@@ -94,8 +94,7 @@ static char *reload(void)
 			 "systemctl start gpushared   # what is lent is taken back");
 }
 
-/* Asks the module itself: its ABI, and what this kernel lacks. */
-static void ask_module(struct doctor *d)
+void doctor_ask_module(struct doctor *d)
 {
 	cleanup_klink struct gs_klink *link = NULL;
 	struct gs_kstatus status = { 0 };
@@ -109,7 +108,7 @@ static void ask_module(struct doctor *d)
 	else if (r == -EPERM || r == -EACCES)
 		doctor_note(d, gs_strdup("sudo gpusharectl doctor"), "can't ask it: %s", err.msg);
 	else if (r < 0)
-		doctor_wrong(d, reload(), "it does not answer: %s", err.msg);
+		doctor_wrong(d, reload(), "it is there, but does not answer: %s", err.msg);
 	for (unsigned int bit = 0; r == 0 && bit < gs_kname_features(); bit++)
 		if (!(status.features & 1U << bit) && gs_kname_feature_lack(bit))
 			doctor_note(d, NULL, "this kernel lacks %s: %s", gs_kname_feature(bit),
@@ -141,7 +140,7 @@ void doctor_module(struct doctor *d)
 	else
 		doctor_ok(d, "loaded%s%s", version ? ", version " : "", version ? version : "");
 	if (strcmp(d->root, "/") == 0)
-		ask_module(d);
+		doctor_ask_module(d);
 }
 
 /* ---- Secure Boot. */

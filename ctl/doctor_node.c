@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* gpusharectl doctor: permissions, the kubelet's sockets, the agent. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,9 +91,14 @@ void doctor_kubelet(struct doctor *d)
 		{ "/var/lib/kubelet/device-plugins/kubelet.sock",
 		  "no device plugin can offer cards" },
 	};
+	cleanup_close int seen = root_open(d->root, sockets[0].path, O_PATH);
 	size_t before = d->n;
 	struct stat st;
 
+	if (seen == -EACCES) {
+		doctor_note(d, gs_strdup("sudo gpusharectl doctor"), "its sockets can't be seen");
+		return;
+	}
 	if (!root_has(d->root, "/var/lib/kubelet")) {
 		doctor_ok(d, "there is none here");
 		return;

@@ -13,6 +13,7 @@ FAKEKERNEL = -Wl,--wrap=mnl_socket_sendto,--wrap=mnl_socket_bind,--wrap=mnl_sock
 LDFLAGS_test_klink = $(FAKEKERNEL)
 LDFLAGS_test_klink_dump = $(FAKEKERNEL)
 LDFLAGS_test_kevent = $(FAKEKERNEL)
+LDFLAGS_test_doctor_module = $(FAKEKERNEL)
 
 # A client that takes half a minute.
 LDFLAGS_test_http = -Wl,--wrap=uv_now
