@@ -315,6 +315,35 @@ refused() {
 	[ ! -e "$records" ]
 }
 
+@test "two at once: the second is refused" {
+	debian
+	mkdir -p "$records"
+	chmod 0700 "$records" "${records%/*}"
+	exec 8<"$records"
+	flock 8
+	node_setup
+	got 1 '' 'another gpusharectl setup is at work'
+	exec 8<&-
+	[[ $(<"$root$main") != *gpushare* ]]
+	node_setup
+	got 0 'set up' ''
+}
+
+@test "one that was killed between record and file is undone, and set up again" {
+	debian
+	cp "$root$main" "$dir/before"
+	node_setup
+	cp "$dir/before" "$root$main"
+	node_setup
+	got 0 'containerd: set up' ''
+	cp "$dir/before" "$root$main"
+	node_setup --undo
+	got 0 'nothing to undo' ''
+	[ ! -e "$records" ]
+	cmp "$dir/before" "$root$main"
+	[ ! -e "$root$main.before-gpushare" ]
+}
+
 @test "without the runtime's program nothing is set up" {
 	debian
 	rm "$root/usr/bin/gpushare-runtime"

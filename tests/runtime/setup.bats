@@ -13,6 +13,7 @@ setup_file() {
 
 setup() {
 	skip_if_lacking
+	cd "$GS_TOP"
 	root=$BATS_TEST_TMPDIR/node
 	unset GPUSHARE_CONFIG
 	mkdir -p "$root/usr/bin" "$root${main%/*}"
@@ -67,6 +68,20 @@ understood() {
 	cp "$(command -v containerd)" "$root/usr/bin"
 	node_setup --default
 	understood containerd
+}
+
+@test "setup: containerd of this machine reads the same as from packaging/containerd" {
+	local dump
+	debian
+	node_setup
+	dump=$(containerd --config "$root$main" config dump)
+	debian
+	{
+		cat packaging/containerd/runc-v2.toml
+		sed 's/SystemdCgroup = .*/SystemdCgroup = false/' \
+			packaging/containerd/gpushare-v2.toml
+	} >>"$root$main"
+	equals "$(containerd --config "$root$main" config dump)" "$dump"
 }
 
 @test "setup: containerd 2 reads what is made of its default file, of none, of version 2" {
