@@ -57,6 +57,18 @@ bool lend_unwatched(const struct agent *agent, const struct plan_holding *plan)
 	return false;
 }
 
+static bool is_settled(struct agent *agent, const struct plan_holding *plan)
+{
+	for (size_t i = 0; i < plan->cards.n; i++) {
+		const struct card *card =
+			cards_find(inventory_cards(agent->inventory), plan->cards.v[i]);
+
+		if (card && !unseen_settled(agent, card))
+			return false;
+	}
+	return true;
+}
+
 static int check_card(struct agent *agent, struct hold *hold, const struct plan_holding *plan,
 		      const char *name)
 {
@@ -115,6 +127,8 @@ static int check(struct agent *agent, struct hold *hold, const struct plan_holdi
 		return not_now(hold, "a container that holds it is starting");
 	if (lend_unwatched(agent, plan))
 		return not_now(hold, "a container that holds it is not watched");
+	if (!is_settled(agent, plan))
+		return not_now(hold, "its driver is being hooked anew");
 	for (size_t i = 0; i < plan->cards.n; i++) {
 		r = check_card(agent, hold, plan, plan->cards.v[i]);
 		if (r < 0)
@@ -149,18 +163,6 @@ static int write_files(struct agent *agent, const struct plan_holding *plan, str
 	return 0;
 }
 
-static bool is_settled(struct agent *agent, const struct plan_holding *plan)
-{
-	for (size_t i = 0; i < plan->cards.n; i++) {
-		const struct card *card =
-			cards_find(inventory_cards(agent->inventory), plan->cards.v[i]);
-
-		if (card && !unseen_settled(agent, card))
-			return false;
-	}
-	return true;
-}
-
 static int lend(struct agent *agent, struct hold *hold, const struct plan_holding *plan,
 		struct gs_err *err)
 {
@@ -170,7 +172,7 @@ static int lend(struct agent *agent, struct hold *hold, const struct plan_holdin
 	if (!link)
 		return gs_err_set(err, EAGAIN, "the kernel module is not loaded");
 	if (!is_settled(agent, plan))
-		return gs_err_set(err, EAGAIN, "a card's driver is being hooked anew");
+		return gs_err_set(err, EAGAIN, "its driver is being hooked anew");
 	/* no grant of the last time is good for this one */
 	lease_revoke_now(agent);
 	r = write_files(agent, plan, err);
