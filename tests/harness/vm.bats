@@ -272,3 +272,14 @@ machine() {
 	[ ! -s calls ]
 	[ "$status" -eq 0 ]
 }
+
+@test "the agent's scripts and the others are all of a kernel's scripts" {
+	run bash -c 'source "$0/lib/common.sh"; source "$0/lib/suite.sh"
+		suite_begin 6.1 "$0/suite" 6.1
+		suite_choose full | sort >all
+		for part in agent module; do suite_choose full | suite_part $part >$part; done
+		sort agent module | cmp - all
+		suite_choose full | suite_part "" | sort | cmp - all
+		grep -qx agent-story agent && grep -qx states module' "$vm"
+	[ "$status" -eq 0 ] || { echo "$output"; false; }
+}

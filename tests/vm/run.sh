@@ -5,7 +5,8 @@
 #	run.sh KERNEL [SCRIPT...]	SCRIPT: a name from tests/vm/suite, without .sh
 #
 # Without names: those of the level VM_LEVEL (short, full, deep; default: what tests/vm/kernels says
-# of the kernel). A script's head may have
+# of the kernel). KERNEL+agent and KERNEL+module are those of them that need the agent, and those
+# that do not. A script's head may have
 #
 #	# runs: LEVEL       the first level at which it runs (default: full)
 #	# kernels: NAME...  the only ones that it runs on (default: all)
@@ -25,6 +26,10 @@ if (($# == 0)) || [[ $1 == -* ]]; then
 fi
 kernel=${1##*/} # or a file of choose.sh
 shift
+part=''
+[[ $kernel != *+* ]] || part=${kernel#*+}
+kernel=${kernel%+*}
+[[ $part =~ ^(|agent|module)$ ]] || die "no part '$part' of a kernel's suite"
 kernel_line "$kernel"
 level=${VM_LEVEL:-${K_CI/never/full}}
 # How much longer everything takes than on a distribution's kernel.
@@ -37,13 +42,14 @@ suite_boot() {
 }
 
 suite_begin "$kernel" "$VM_DIR/suite" "$kernel"
-if ! "$VM_DIR/build.sh" "$kernel" "$out"; then
+mkdir -p "$out"
+if ! flock "$out/lock" "$VM_DIR/build.sh" "$kernel" "$out"; then
 	suite_result "not ok" "builds"
 	suite_finish
 fi
 suite_result ok "builds without a warning"
 if (($# == 0)); then
-	mapfile -t names < <(suite_choose "$level")
+	mapfile -t names < <(suite_choose "$level" | suite_part "$part")
 	set -- "${names[@]}"
 fi
 suite_run "$out" "$slow" 60 "sh /vm/suite/runner" "$@"

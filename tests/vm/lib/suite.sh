@@ -60,6 +60,20 @@ suite_choose() {
 	done
 }
 
+# suite_part agent|module|'': of the names on stdin those that need the agent, those that do not, or
+# all.
+suite_part() {
+	local name options
+	while read -r name; do
+		options=$(suite_head "$name" boot)
+		case $1/$options in
+		/* | agent/*--agent*) echo "$name" ;;
+		agent/* | module/*--agent*) ;;
+		*) echo "$name" ;;
+		esac
+	done
+}
+
 # Makes the guest's stream a part of ours: numbers go on, names get the script's in front, a script
 # that died or whose plan is wrong is a failure. The last line is "COUNT BAD" for us.
 suite_merge() {
