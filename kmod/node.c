@@ -191,9 +191,13 @@ bool gs_node_has_map(const struct gs_node *node, unsigned long addr, enum gs_kin
 
 bool gs_node_needs_map(const struct gs_node *node, unsigned long addr, enum gs_kind kind)
 {
-	/* What looks for a page that is mapped finds none that was taken away. */
-	if (!addr || addr == (unsigned long)generic_access_phys)
+	if (!addr)
 		return false;
+#ifdef CONFIG_HAVE_IOREMAP_PROT
+	/* What looks for a page that is mapped finds none that was taken away. */
+	if (addr == (unsigned long)generic_access_phys)
+		return false;
+#endif
 	return !gs_node_has_map(node, addr, kind);
 }
 
