@@ -19,8 +19,8 @@ struct inventory;
 
 struct load_process {
 	pid_t pid; /* the host's number */
-	uint64_t memory; /* bytes on the card; 0: not told */
 	bool busy_known; /* busy below was told */
+	uint64_t memory; /* bytes on the card; 0: not told */
 	double busy; /* 0 to 1: what it did from load.busy_since_ms to load.processes_at_ms */
 };
 

@@ -111,7 +111,7 @@ static void revoke_one(struct agent *agent, const struct gs_grant *grant, const 
 
 	if (!gs_strv_intersect(&grant->cards, cards))
 		return;
-	if (gs_grant_bound_pod(agent->config.lib_dir, grant->name, &uid, NULL) == 0)
+	if (gs_grant_bound_pod(agent->config.lib_dir, grant->name, &uid, NULL) == 0 && uid)
 		pods_delete_uid(agent, uid, "the holder of its card is back");
 	if (gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
 		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",

@@ -74,7 +74,7 @@ int gs_grant_bound(const char *lib_dir, const char *name, const struct gs_grant_
 		   struct gs_err *err);
 
 /*
- * The UID of the pod that it is bound to; the caller frees. -ENOENT: it is bound to none, or to a
+ * The UID of the pod that it is bound to; the caller frees. NULL: it is bound to none, or to a
  * container that is of no pod.
  */
 int gs_grant_bound_pod(const char *lib_dir, const char *name, char **ret_uid, struct gs_err *err);
