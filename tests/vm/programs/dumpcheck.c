@@ -157,6 +157,15 @@ static void large(void)
 
 static _Atomic bool stop;
 static _Atomic unsigned int moves;
+static _Atomic unsigned int pause_ms; /* after each move */
+#define PAUSE_MAX_MS 512
+
+static void sleep_ms(unsigned int ms)
+{
+	const struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+
+	(void)nanosleep(&t, NULL);
+}
 
 /*
  * a comes before b and goes after it, so a dump that shows b without a is of no moment that ever
@@ -174,6 +183,7 @@ static void *move(void *data)
 		check(gs_klink_watch_del(by, "b", &err));
 		check(gs_klink_holding_del(by, "a", &err));
 		atomic_fetch_add(&moves, 1);
+		sleep_ms(atomic_load(&pause_ms));
 	}
 	gs_klink_close(by);
 	return data;
@@ -219,10 +229,13 @@ static void moving(unsigned int seconds)
 		cleanup_kstate struct gs_kstate state = { 0 };
 		bool a, b;
 
+		/* As fast as can be, but for the pauses that let a dump get through now and then. */
 		if (!dump_once(&nl, ids.family, &state)) {
-			interrupted++;
+			if (++interrupted % 8 == 0 && atomic_load(&pause_ms) < PAUSE_MAX_MS)
+				atomic_store(&pause_ms, atomic_load(&pause_ms) * 2 + 1);
 			continue;
 		}
+		atomic_store(&pause_ms, atomic_load(&pause_ms) / 2);
 		whole++;
 		a = gs_kstate_holding(&state, "a");
 		b = gs_kstate_watch(&state, "b");

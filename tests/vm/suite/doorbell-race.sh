@@ -1,7 +1,7 @@
 # shellcheck shell=dash disable=SC2154,SC2086
 # SPDX-License-Identifier: Apache-2.0
 # LEND against stores to a doorbell: while the card is lent nothing arrives, and nothing is lost.
-# runs: short
+# runs: full
 # seconds: 200
 . /vm/suite/lib.sh
 . /vm/suite/containers.inc
