@@ -116,13 +116,17 @@ static bool same_process(const struct gs_hook_record *hook)
 static void see_process(const char *run_dir, struct container *c)
 {
 	pid_t pid = 0;
+	bool known;
 
 	c->deleted = gs_registry_marked(run_dir, c->rec.id);
 	if (c->hook.pid) { /* who has ended does not begin again */
 		c->alive = c->alive && same_process(&c->hook);
 	} else {
+		/* first: a record that comes after the question would be a dead one's for ever */
+		known = gs_registry_read_hook(run_dir, c->rec.id, &c->hook, NULL) == 0;
 		c->alive = gs_registry_alive(run_dir, &c->rec, &pid, NULL) == 0;
-		if (gs_registry_read_hook(run_dir, c->rec.id, &c->hook, NULL) < 0 && c->alive)
+		if (!known && c->alive &&
+		    gs_registry_read_hook(run_dir, c->rec.id, &c->hook, NULL) < 0)
 			complete(run_dir, c, pid);
 	}
 	c->starting = !c->alive && !c->hook.pid && !c->deleted && may_come(&c->rec);

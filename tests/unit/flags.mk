@@ -41,3 +41,6 @@ LDFLAGS_test_evict = -Wl,--wrap=gs_cgroup_kill,--wrap=gs_cgroup_kill_begin \
 # What is hooked, written down.
 LDFLAGS_test_apply_hooks = -Wl,--wrap=inventory_cards \
 	-Wl,--wrap=gs_klink_withdraw,--wrap=gs_klink_holding_del
+
+# A record that comes at the worst moment.
+LDFLAGS_test_containers_same = -Wl,--wrap=gs_registry_alive

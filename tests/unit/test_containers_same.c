@@ -60,6 +60,27 @@ static void write_hook(const char *dir, const char *id, pid_t pid, uint64_t star
 	assert_int_equal(gs_registry_write_hook(dir, id, &hook, NULL), 0);
 }
 
+/* The hook of a container that starts, which writes its record when it is asked for. */
+static const char *hook_comes, *hook_dir;
+
+int __real_gs_registry_alive(const char *run_dir, const struct gs_record *record, pid_t *ret_pid,
+			     struct gs_err *err);
+int __wrap_gs_registry_alive(const char *run_dir, const struct gs_record *record, pid_t *ret_pid,
+			     struct gs_err *err);
+int __wrap_gs_registry_alive(const char *run_dir, const struct gs_record *record, pid_t *ret_pid,
+			     struct gs_err *err)
+{
+	int r = __real_gs_registry_alive(run_dir, record, ret_pid, err);
+	uint64_t start;
+
+	if (hook_comes && strcmp(record->id, hook_comes) == 0) {
+		hook_comes = NULL;
+		assert_int_equal(gs_proc_start(process[0], &start, NULL), 0);
+		write_hook(hook_dir, record->id, process[0], start);
+	}
+	return r;
+}
+
 /* Reads them until no write of its own, or of the moment before, is news. */
 static void look(const char *dir)
 {
@@ -125,6 +146,20 @@ static void nothing_happened(void **state)
 {
 	assert_true(containers_same(*state, &containers));
 	assert_true(containers_same(*state, &containers));
+}
+
+/* Its hook asks for its watch then: there must be one. */
+static void a_hook_comes_while_we_look(void **state)
+{
+	hook_dir = *state;
+	hook_comes = "c9";
+	write_record(*state, "c9");
+	look(*state);
+	assert_null(hook_comes);
+	assert_int_equal(containers.n, N + 1);
+	assert_string_equal(containers.v[N].rec.id, "c9");
+	assert_int_equal(containers.v[N].hook.pid, process[0]);
+	assert_true(containers.v[N].alive);
 }
 
 static void a_process_ended(void **state)
@@ -275,6 +310,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nothing_happened, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_hook_comes_while_we_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(its_parent_has_not_looked_yet, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_can_be_read, setup, teardown),

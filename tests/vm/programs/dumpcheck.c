@@ -229,10 +229,12 @@ static void moving(unsigned int seconds)
 		cleanup_kstate struct gs_kstate state = { 0 };
 		bool a, b;
 
-		/* As fast as can be, but for the pauses that let a dump get through now and then. */
+		/* As fast as can be, but for pauses that let a dump get through now and then. */
 		if (!dump_once(&nl, ids.family, &state)) {
-			if (++interrupted % 8 == 0 && atomic_load(&pause_ms) < PAUSE_MAX_MS)
-				atomic_store(&pause_ms, atomic_load(&pause_ms) * 2 + 1);
+			unsigned int pause = atomic_load(&pause_ms);
+
+			if (++interrupted % 8 == 0 && pause < PAUSE_MAX_MS)
+				atomic_store(&pause_ms, pause * 2 + 1);
 			continue;
 		}
 		atomic_store(&pause_ms, atomic_load(&pause_ms) / 2);
