@@ -157,7 +157,7 @@ static void large(void)
 
 static _Atomic bool stop;
 static _Atomic unsigned int moves;
-static _Atomic unsigned int pause_ms; /* after each move */
+static _Atomic unsigned int pause_ms; /* with both, and with none */
 #define PAUSE_MAX_MS 512
 
 static void sleep_ms(unsigned int ms)
@@ -180,6 +180,7 @@ static void *move(void *data)
 	while (!atomic_load(&stop)) {
 		check(set_holding(by, "a", &some_dev, 1));
 		check(set_watch(by, "b", 55, holding, 1));
+		sleep_ms(atomic_load(&pause_ms));
 		check(gs_klink_watch_del(by, "b", &err));
 		check(gs_klink_holding_del(by, "a", &err));
 		atomic_fetch_add(&moves, 1);
