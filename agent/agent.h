@@ -161,6 +161,12 @@ bool back_waits(const struct agent *agent);
 /* Goes on with every return that is not over; called often while there is one. */
 void back_step(struct agent *agent);
 
+/*
+ * It came back, and the event was lost: all is over by now. The grants on its cards have ended, and
+ * who borrowed them, dead or alive, has to go with his pod.
+ */
+void back_unseen(struct agent *agent, const struct gs_kholding *k);
+
 /* The holding is back, or was never away: forgets that its cards are lent. */
 void back_end(struct agent *agent, struct hold *hold);
 

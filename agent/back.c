@@ -27,6 +27,17 @@ static const struct card *card_at(const struct agent *agent, const struct gs_kho
 	return cards_of_dev(inventory_cards(agent->inventory), k->devs.v[i]);
 }
 
+static void cards_of_holding(const struct agent *agent, const struct gs_kholding *k,
+			     struct gs_strv *cards)
+{
+	for (size_t i = 0; i < k->devs.n; i++) {
+		const struct card *card = card_at(agent, k, i);
+
+		if (card)
+			gs_strv_add_once(cards, card->name);
+	}
+}
+
 /* ---- Is the memory back? */
 
 static bool memory_is_back(struct agent *agent, const struct hold *hold, const struct card *card,
@@ -133,11 +144,24 @@ void back_begin(struct agent *agent, struct hold *hold)
 		if (c)
 			evict(agent, c, "the holder of its card is back");
 	}
-	for (size_t i = 0; k && i < k->devs.n; i++)
-		if (card_at(agent, k, i))
-			gs_strv_add(&cards, card_at(agent, k, i)->name);
+	if (k)
+		cards_of_holding(agent, k, &cards);
 	lease_revoke(agent, &cards);
 	back_step(agent);
+}
+
+void back_unseen(struct agent *agent, const struct gs_kholding *k)
+{
+	cleanup_strv struct gs_strv cards = { 0 };
+
+	cards_of_holding(agent, k, &cards);
+	for (size_t i = 0; i < agent->containers.n; i++) {
+		const struct container *c = &agent->containers.v[i];
+
+		if (c->rec.role == GS_ROLE_BORROWER && gs_strv_intersect(&c->cards, &cards))
+			evict(agent, c, "the holder of its card was back");
+	}
+	lease_revoke(agent, &cards);
 }
 
 void back_end(struct agent *agent, struct hold *hold)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which drivers the kernel module shall hook, in the words of the catalogue. */
-#include <stdio.h>
-
 #include "agent/agent.h"
 #include "agent/hooker.h"
 #include "common/cleanup.h"
@@ -37,12 +35,7 @@ void hooks_want(struct agent *agent, const struct card *card, const struct card_
 	hooker_want(agent->hooker, &wish);
 }
 
-static void on_added(void *arg)
-{
-	reconcile_soon(arg, 0);
-}
-
-static void on_again(void *arg)
+static void look_again(void *arg)
 {
 	reconcile_soon(arg, 0);
 }
@@ -56,9 +49,9 @@ static void on_refused(const char *path, const struct gs_err *err, void *arg)
 void hooks_start(struct agent *agent)
 {
 	const struct hooker_ops ops = {
-		.added = on_added,
+		.added = look_again,
 		.refused = on_refused,
-		.again = on_again,
+		.again = look_again,
 		.arg = agent,
 	};
 

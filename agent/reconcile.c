@@ -80,30 +80,6 @@ bool agent_away(struct agent *agent, const char *card)
 
 /* ---- What the dump says of holdings. */
 
-/*
- * It came back, and the event was lost: all is over by now. The grants on its cards have ended, and
- * who borrowed them, dead or alive, has to go with his pod.
- */
-static void back_unseen(struct agent *agent, const struct gs_kholding *k)
-{
-	cleanup_strv struct gs_strv cards = { 0 };
-
-	for (size_t i = 0; i < k->devs.n; i++) {
-		const struct card *card =
-			cards_of_dev(inventory_cards(agent->inventory), k->devs.v[i]);
-
-		if (card)
-			gs_strv_add_once(&cards, card->name);
-	}
-	for (size_t i = 0; i < agent->containers.n; i++) {
-		const struct container *c = &agent->containers.v[i];
-
-		if (c->rec.role == GS_ROLE_BORROWER && gs_strv_intersect(&c->cards, &cards))
-			evict(agent, c, "the holder of its card was back");
-	}
-	lease_revoke(agent, &cards);
-}
-
 static void take_holding(struct agent *agent, const struct gs_kholding *k)
 {
 	struct hold *hold = agent_hold(agent, k->name);

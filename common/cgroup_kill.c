@@ -179,13 +179,21 @@ static void let_die(const char *path, int dir)
 		(void)write_control(freezer, "freezer.state", "THAWED");
 }
 
+static int check_path(const char *path, struct gs_err *err)
+{
+	return may_kill(path) ?
+		       0 :
+		       gs_err_set(err, EINVAL, "cgroup %s is not one that may be killed", path);
+}
+
 int gs_cgroup_kill_begin(const char *path, struct gs_err *err)
 {
 	cleanup_free char *file = NULL;
 	cleanup_close int fd = -1;
+	int r = check_path(path, err);
 
-	if (!may_kill(path))
-		return gs_err_set(err, EINVAL, "cgroup %s is not one that may be killed", path);
+	if (r < 0)
+		return r;
 	file = gs_asprintf("%s/cgroup.kill", path);
 	fd = open(file, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -198,9 +206,10 @@ int gs_cgroup_kill_begin(const char *path, struct gs_err *err)
 int gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err)
 {
 	static const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+	int r = check_path(path, err);
 
-	if (!may_kill(path))
-		return gs_err_set(err, EINVAL, "cgroup %s is not one that may be killed", path);
+	if (r < 0)
+		return r;
 	for (;;) {
 		cleanup_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 

@@ -3,6 +3,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # for the tests; what common.bash sets
 
 load common
+source "$BATS_TEST_DIRNAME/../lib/debian.sh"
 
 setup() {
 	umask 022

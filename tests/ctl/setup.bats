@@ -9,19 +9,8 @@ main=/etc/containerd/config.toml
 drop_in=/etc/containerd/conf.d/gpushare.toml
 v2='plugins."io.containerd.grpc.v1.cri"'
 
-# Debian 12's and 13's own file.
 debian() {
-	node_file $main <<-'EOT'
-		version = 2
-
-		[plugins]
-		  [plugins."io.containerd.grpc.v1.cri"]
-		    [plugins."io.containerd.grpc.v1.cri".cni]
-		      bin_dir = "/usr/lib/cni"
-		      conf_dir = "/etc/cni/net.d"
-		  [plugins."io.containerd.internal.v1.opt"]
-		    path = "/var/lib/containerd/opt"
-	EOT
+	debian_containerd | node_file $main
 }
 
 # As `containerd config default` of 2.0 prints it, in short; kubeadm's SystemdCgroup.

@@ -36,6 +36,8 @@ source "$GS_LIB/bundle.sh"
 source "$GS_LIB/containerd.sh"
 # shellcheck source=tests/lib/cri.sh
 source "$GS_LIB/cri.sh"
+# shellcheck source=tests/lib/debian.sh
+source "$GS_LIB/debian.sh"
 # shellcheck source=tests/lib/docs.sh
 source "$GS_LIB/docs.sh"
 # shellcheck source=tests/lib/podman.sh

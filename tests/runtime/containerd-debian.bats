@@ -38,20 +38,9 @@ teardown_file() {
 	node_stop
 }
 
-# /etc/containerd/config.toml of Debian 12's package.
 debian_config() {
 	node_exec /bin/mkdir -p /etc/containerd
-	node_exec /bin/bash -c 'cat >/etc/containerd/config.toml' <<-'EOT'
-		version = 2
-
-		[plugins]
-		  [plugins."io.containerd.grpc.v1.cri"]
-		    [plugins."io.containerd.grpc.v1.cri".cni]
-		      bin_dir = "/usr/lib/cni"
-		      conf_dir = "/etc/cni/net.d"
-		  [plugins."io.containerd.internal.v1.opt"]
-		    path = "/var/lib/containerd/opt"
-	EOT
+	debian_containerd | node_exec /bin/bash -c 'cat >/etc/containerd/config.toml'
 }
 
 # The lines of operator.md up to the restart, and no other.

@@ -25,19 +25,8 @@ node_setup() {
 	"$GS_TOP/${B:-build}/gpusharectl" setup --root "$root" "$@"
 }
 
-# /etc/containerd/config.toml of Debian 12's and 13's packages.
 debian() {
-	cat >"$root$main" <<-'EOT'
-		version = 2
-
-		[plugins]
-		  [plugins."io.containerd.grpc.v1.cri"]
-		    [plugins."io.containerd.grpc.v1.cri".cni]
-		      bin_dir = "/usr/lib/cni"
-		      conf_dir = "/etc/cni/net.d"
-		  [plugins."io.containerd.internal.v1.opt"]
-		    path = "/var/lib/containerd/opt"
-	EOT
+	debian_containerd >"$root$main"
 }
 
 # understood CONTAINERD: that reads the file as it should be, with the handler as the default one.

@@ -22,6 +22,7 @@
 #include "common/grant.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
+#include "tests/unit/loop.h"
 
 /* ---- What it does, written down. */
 
@@ -127,23 +128,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void on_end(uv_timer_t *timer)
-{
-	uv_stop(timer->loop);
-}
-
-/* Runs the loop for so long. */
-static void pass(struct scene *s, unsigned int ms)
-{
-	uv_timer_t timer;
-
-	assert_int_equal(uv_timer_init(&s->loop, &timer), 0);
-	(void)uv_timer_start(&timer, on_end, ms, 0);
-	(void)uv_run(&s->loop, UV_RUN_DEFAULT);
-	uv_close((uv_handle_t *)&timer, NULL);
-	(void)uv_run(&s->loop, UV_RUN_NOWAIT);
-}
-
 static void expect(const char *want)
 {
 	char *text = gs_buf_steal(&did);
@@ -161,7 +145,7 @@ static void the_kill_comes_first(void **state)
 	assert_true(evicting(&s->agent, &s->borrower));
 	evict(&s->agent, &s->borrower, "once more");
 	expect("");
-	pass(s, 400);
+	(void)loop_run(&s->loop, 400);
 	expect("pod revoke kill gone ");
 }
 
@@ -172,7 +156,7 @@ static void without_cgroup_kill(void **state)
 	has_kill_file = false;
 	evict(&s->agent, &s->borrower, "why");
 	expect("kill ");
-	pass(s, 300);
+	(void)loop_run(&s->loop, 300);
 	expect("pod gone revoke ");
 }
 
@@ -183,10 +167,10 @@ static void no_grant_is_written_while_a_user_is_held(void **state)
 
 	held = true;
 	evict(&s->agent, &s->borrower, "why");
-	pass(s, 600);
+	(void)loop_run(&s->loop, 600);
 	expect("begin pod kill gone ");
 	held = false;
-	pass(s, 600);
+	(void)loop_run(&s->loop, 600);
 	expect("revoke ");
 }
 
@@ -197,13 +181,13 @@ static void it_does_not_give_up(void **state)
 
 	populated = true;
 	evict(&s->agent, &s->borrower, "why");
-	pass(s, 300);
+	(void)loop_run(&s->loop, 300);
 	text = gs_buf_steal(&did);
 	assert_non_null(strstr(text, "kill kill kill"));
 	assert_null(strstr(text, "gone"));
 	free(text);
 	populated = false;
-	pass(s, 300);
+	(void)loop_run(&s->loop, 300);
 	text = gs_buf_steal(&did);
 	assert_non_null(strstr(text, "gone"));
 	free(text);
@@ -215,7 +199,7 @@ static void one_made_anew_is_another(void **state)
 	struct scene *s = *state;
 
 	evict(&s->agent, &s->borrower, "why");
-	pass(s, 300);
+	(void)loop_run(&s->loop, 300);
 	evictions_forget(&s->agent);
 	assert_true(evicting(&s->agent, &s->borrower)); /* the registry still has it */
 	s->borrower.hook.start_ticks = 6;
@@ -235,7 +219,7 @@ static void what_is_only_remembered_costs_nothing(void **state)
 	struct scene *s = *state;
 
 	evict(&s->agent, &s->borrower, "why");
-	pass(s, 400);
+	(void)loop_run(&s->loop, 400);
 	assert_true(evicting(&s->agent, &s->borrower));
 	assert_int_equal(uv_backend_timeout(&s->loop), 0); /* nothing to wait for */
 	assert_false(uv_loop_alive(&s->loop));
@@ -257,14 +241,14 @@ static void without_a_cgroup(void **state)
 	assert_int_equal(gs_proc_start(pid, &s->borrower.hook.start_ticks, NULL), 0);
 	s->borrower.hook.start_ticks++; /* another's number by now */
 	evict(&s->agent, &s->borrower, "why");
-	pass(s, 300);
+	(void)loop_run(&s->loop, 300);
 	expect("pod gone revoke ");
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
 	s->borrower.hook.start_ticks--;
 	evict(&s->agent, &s->borrower, "why");
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	pass(s, 300);
+	(void)loop_run(&s->loop, 300);
 	expect("pod revoke gone ");
 }
 

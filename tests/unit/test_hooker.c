@@ -17,6 +17,7 @@
 #include "common/cleanup.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
+#include "tests/unit/loop.h"
 
 #define DEADLINE_MS 3000
 
@@ -100,21 +101,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void late(uv_timer_t *timer)
-{
-	uv_stop(timer->loop);
-}
-
 /* Runs the loop until something is told, at most 20 s. */
 static void wait_told(struct scene *s)
 {
-	uv_timer_t timer;
-
-	assert_int_equal(uv_timer_init(&s->loop, &timer), 0);
-	(void)uv_timer_start(&timer, late, 20000, 0);
-	(void)uv_run(&s->loop, UV_RUN_DEFAULT);
-	uv_close((uv_handle_t *)&timer, NULL);
-	(void)uv_run(&s->loop, UV_RUN_NOWAIT);
+	(void)loop_run(&s->loop, 20000);
 }
 
 static const struct hook_wish wish = { .path = "/dev/x0",

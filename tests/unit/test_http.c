@@ -20,6 +20,7 @@
 #include "agent/http.h"
 #include "agent/sandbox.h"
 #include "common/cleanup.h"
+#include "tests/unit/loop.h"
 
 struct scene {
 	uv_loop_t loop;
@@ -400,23 +401,13 @@ static void silent_ones_go(void **state)
 	assert_true(cpu_seconds() - before < 0.5);
 }
 
-static void end_loop(uv_timer_t *timer)
-{
-	uv_stop(timer->loop);
-}
-
 /* With nobody there it sleeps. */
 static void idle(void **state)
 {
 	struct scene *s = *state;
 	double before = cpu_seconds();
-	uv_timer_t timer;
 
-	(void)uv_timer_init(&s->loop, &timer);
-	(void)uv_timer_start(&timer, end_loop, 500, 0);
-	(void)uv_run(&s->loop, UV_RUN_DEFAULT);
-	uv_close((uv_handle_t *)&timer, NULL);
-	(void)uv_run(&s->loop, UV_RUN_NOWAIT);
+	(void)loop_run(&s->loop, 500);
 	assert_true(cpu_seconds() - before < 0.1);
 }
 

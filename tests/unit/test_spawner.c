@@ -21,6 +21,7 @@
 #include "agent/spawner.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "tests/unit/loop.h"
 
 struct scene {
 	uv_loop_t loop;
@@ -91,26 +92,10 @@ static void ended(int status, void *arg)
 	uv_stop(&s->loop);
 }
 
-static void late(uv_timer_t *timer)
-{
-	struct scene *s = timer->data;
-
-	s->timed_out = true;
-	uv_stop(&s->loop);
-}
-
 /* Runs the loop until a child has ended, at most @ms. */
 static void wait_end(struct scene *s, unsigned int ms)
 {
-	uv_timer_t timer;
-
-	s->timed_out = false;
-	assert_int_equal(uv_timer_init(&s->loop, &timer), 0);
-	timer.data = s;
-	(void)uv_timer_start(&timer, late, ms, 0);
-	(void)uv_run(&s->loop, UV_RUN_DEFAULT);
-	uv_close((uv_handle_t *)&timer, NULL);
-	(void)uv_run(&s->loop, UV_RUN_NOWAIT);
+	s->timed_out = loop_run(&s->loop, ms);
 }
 
 /* Starts a shell with this script; what it prints can be read from the result. */

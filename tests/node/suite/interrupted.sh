@@ -12,11 +12,7 @@ user() {
 }
 
 spot_run() { # GRANT
-	pod_run spot/job --namespace network=pod \
-		--annotation gpushare.k8s.io/container-devices-from.job=$pod/main &&
-		container_run spot/job job --namespace network=pod \
-			--annotation "gpushare.k8s.io/grant=$1" -- \
-			/bin/fgpu alloc /dev/fakegpu0 512M , hold /dev/fakegpu0
+	cri_spot "$1" /bin/fgpu alloc /dev/fakegpu0 512M , hold /dev/fakegpu0
 }
 
 # lend_it SAY: its user goes away, and a spot container has his card.

@@ -11,11 +11,7 @@ id=/proc/sys/kernel/random/boot_id
 kept=/var/tmp/gpushare-test
 
 spot_run() { # GRANT
-	pod_run spot/job --namespace network=pod \
-		--annotation gpushare.k8s.io/container-devices-from.job=$pod/main &&
-		container_run spot/job job --namespace network=pod \
-			--annotation "gpushare.k8s.io/grant=$1" -- \
-			/bin/fgpu alloc /dev/fakegpu0 512M , hold /dev/fakegpu0
+	cri_spot "$1" /bin/fgpu alloc /dev/fakegpu0 512M , hold /dev/fakegpu0
 }
 
 # granted STATE BOUND: is the grant in that state?
