@@ -36,10 +36,15 @@ else
 B := build
 endif
 
+# What protoc-c makes of agent/proto/*.proto, the same for every build.
+GEN := build/gen
+PROTOC_C ?= protoc-c
+PROTOS := $(patsubst agent/proto/%.proto,$(GEN)/%.pb-c.c,$(wildcard agent/proto/*.proto))
+
 # ---- Flags: CFLAGS, CPPFLAGS and LDFLAGS are the user's, GS_* are ours.
 CFLAGS ?= -O2 -g
 
-GS_CPPFLAGS := -Iinclude -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
+GS_CPPFLAGS := -Iinclude -I. -I$(GEN) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 	-DGPUSHARE_VERSION='"$(VERSION)"' \
 	-DGPUSHARE_LIBEXECDIR='"$(LIBEXECDIR)"' \
 	-DGPUSHARE_DATADIR='"$(DATADIR)"' \
@@ -78,7 +83,9 @@ CMOCKA_LIBS ?= -lcmocka
 # Only what speaks to the kernel module takes it: neither the runtime nor the hook.
 MNL_LIBS ?= -lmnl
 # The agent's alone: its loop, the Kubernetes API, HTTP, system call filter and capabilities.
-AGENT_LIBS ?= -luv -lcurl -lmicrohttpd -lseccomp -lcap
+AGENT_LIBS ?= -luv -lcurl -lmicrohttpd -lseccomp -lcap $(GRPC_LIBS)
+# The kubelet's protocols: unix sockets alone need none of gRPC's TLS. Only for who uses it.
+GRPC_LIBS ?= -Wl,--as-needed -lgrpc_unsecure -lgpr -lprotobuf-c
 
 # ---- What is built from what.
 PROGRAMS := $(addprefix $(B)/,gpushare-runtime gpushare-hook gpushare-spec gpusharectl \
@@ -90,7 +97,7 @@ objs = $(patsubst %.c,$(B)/obj/%.o,$(1))
 COMMON_OBJS := $(call objs,$(wildcard common/*.c))
 RUNTIME_OBJS := $(call objs,$(filter-out $(RUNTIME_MAINS),$(wildcard runtime/*.c)))
 CTL_OBJS := $(call objs,$(filter-out ctl/main.c,$(wildcard ctl/*.c)))
-AGENT_OBJS := $(call objs,$(filter-out $(AGENT_MAINS),$(wildcard agent/*.c)))
+AGENT_OBJS := $(call objs,$(filter-out $(AGENT_MAINS),$(wildcard agent/*.c)) $(PROTOS))
 
 all: $(PROGRAMS) ## every program, into build/
 
@@ -123,9 +130,17 @@ $(B)/lib%.a:
 
 COMPILE = $(CC) $(CPPFLAGS) $(GS_CPPFLAGS) $(GS_CFLAGS) $(CFLAGS)
 
-$(B)/obj/%.o: %.c $(B)/flags
+$(B)/obj/%.o: %.c $(B)/flags | $(PROTOS)
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -MMD -MP -c -o $@ $<
+
+# Messages only: what protoc-c makes of services is unused, and of Register it makes no valid C.
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h: agent/proto/%.proto
+	@mkdir -p $(@D)
+	$(call say,PROTO)sed '/^service /,/^}/d' $< >$(GEN)/$*.proto && \
+		$(PROTOC_C) --proto_path=$(GEN) --c_out=$(GEN) $(GEN)/$*.proto
+
+protos: $(PROTOS)
 
 # Everything is compiled again when the compiler, a flag, the version or an install path changes.
 quote = '$(subst ','\'',$(1))'
@@ -214,6 +229,7 @@ deps: ## install the Debian packages that building and testing need [root]
 
 lint: ## formatting, static analysers, house rules
 	@packaging/deps.sh --if-root build lint
+	@$(MAKE) --no-print-directory protos
 	@LINT_CPPFLAGS=$(call quote,$(GS_CPPFLAGS)) tests/lint/lint.sh
 
 format: ## clang-format over every C file
@@ -234,7 +250,7 @@ help: ## this list
 			printf '  %-14s %s\n' "$$name" "$$text"; done
 
 FORCE:
-.PHONY: all install install-dkms uninstall deps lint format clean kmod deb help FORCE
+.PHONY: all protos install install-dkms uninstall deps lint format clean kmod deb help FORCE
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A kubelet as far as device plugins see it: Python's gRPC and protobuf against ours.
+
+    kubelet.py DIR
+
+It listens at DIR/kubelet.sock (Registration) and DIR/pods.sock (PodResources). What it is to do are
+JSON objects on stdin, one a line; what it sees and gets are JSON objects on stdout:
+
+    {"call": "Allocate", "request": {...}}    a call of the plugin that registered
+    {"pods": {...}}                           what List answers from now on
+    {"allocatable": {...}}                    what GetAllocatableResources answers
+    {"refuse": "text"}                        Register fails with that; "" ends it
+    {"leave": true}                           the stream and the connection end
+"""
+import concurrent.futures
+import importlib
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import grpc
+from google.protobuf import json_format
+
+PROTOS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../agent/proto")
+out_lock = threading.Lock()
+
+
+def tell(**what):
+    with out_lock:
+        print(json.dumps(what, sort_keys=True), flush=True)
+
+
+def load(directory):
+    """The messages' classes, made from our proto files."""
+    subprocess.run(["protoc", f"--proto_path={PROTOS}", f"--python_out={directory}",
+                    "deviceplugin.proto", "podresources.proto"], check=True)
+    sys.path.insert(0, directory)
+    return (importlib.import_module("deviceplugin_pb2"),
+            importlib.import_module("podresources_pb2"))
+
+
+def as_dict(message):
+    return json_format.MessageToDict(message, preserving_proto_field_name=True)
+
+
+class Kubelet:
+    def __init__(self, directory):
+        self.directory = directory
+        self.plugin_pb, self.pods_pb = load(directory)
+        self.answers = {"pods": {}, "allocatable": {}}
+        self.refusal = ""
+        self.channel = None
+
+    def methods(self, pb, service):
+        """Each method of a service with its name on the wire and its types."""
+        descriptor = pb.DESCRIPTOR.services_by_name[service]
+        for method in descriptor.methods:
+            yield (method.name, f"/{descriptor.full_name}/{method.name}",
+                   getattr(pb, method.input_type.name), getattr(pb, method.output_type.name))
+
+    def serve(self, socket, pb, service, functions):
+        handlers = {
+            name: grpc.unary_unary_rpc_method_handler(
+                functions[name], request_deserializer=request.FromString,
+                response_serializer=response.SerializeToString)
+            for name, _, request, response in self.methods(pb, service) if name in functions}
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
+        full_name = pb.DESCRIPTOR.services_by_name[service].full_name
+        server.add_generic_rpc_handlers((
+            grpc.method_handlers_generic_handler(full_name, handlers),))
+        server.add_insecure_port(f"unix:{self.directory}/{socket}")
+        server.start()
+        return server
+
+    def register(self, request, context):
+        tell(registered=as_dict(request))
+        if self.refusal:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, self.refusal)
+        threading.Thread(target=self.watch, args=(request.endpoint,), daemon=True).start()
+        return self.plugin_pb.Empty()
+
+    def watch(self, endpoint):
+        self.channel = grpc.insecure_channel(f"unix:{self.directory}/{endpoint}")
+        call = self.channel.unary_stream(
+            "/v1beta1.DevicePlugin/ListAndWatch",
+            request_serializer=self.plugin_pb.Empty.SerializeToString,
+            response_deserializer=self.plugin_pb.ListAndWatchResponse.FromString)
+        try:
+            for answer in call(self.plugin_pb.Empty()):
+                tell(devices=as_dict(answer).get("devices", []))
+            tell(ended="OK")
+        except grpc.RpcError as error:
+            tell(ended=error.code().name)
+
+    def answer(self, key, kind):
+        return lambda request, context: json_format.ParseDict(self.answers[key], kind())
+
+    def call(self, method, request):
+        for name, path, request_type, response_type in self.methods(
+                self.plugin_pb, "DevicePlugin"):
+            if name == method:
+                break
+        call = self.channel.unary_unary(
+            path, request_serializer=request_type.SerializeToString,
+            response_deserializer=response_type.FromString)
+        try:
+            tell(answer=as_dict(call(json_format.ParseDict(request, request_type()), timeout=20)))
+        except grpc.RpcError as error:
+            tell(error=error.code().name, message=error.details())
+
+    def run(self):
+        servers = [
+            self.serve("kubelet.sock", self.plugin_pb, "Registration",
+                       {"Register": self.register}),
+            self.serve("pods.sock", self.pods_pb, "PodResourcesLister", {
+                "List": self.answer("pods", self.pods_pb.ListPodResourcesResponse),
+                "GetAllocatableResources":
+                    self.answer("allocatable", self.pods_pb.AllocatableResourcesResponse)})]
+        tell(ready=True)
+        for line in sys.stdin:
+            order = json.loads(line)
+            if "call" in order:
+                self.call(order["call"], order["request"])
+            elif "refuse" in order:
+                self.refusal = order["refuse"]
+            elif "leave" in order:
+                self.channel.close()
+            else:
+                self.answers.update(order)
+        for server in servers:
+            server.stop(None)
+
+
+Kubelet(sys.argv[1]).run()
