@@ -58,19 +58,22 @@ static int get_options(const ProtobufCMessage *request, struct gs_buf *out, void
 	return 0;
 }
 
+static const struct plugin_device *device_find(const struct plugin_snapshot *snapshot,
+					       const char *id)
+{
+	for (size_t i = 0; i < snapshot->n; i++)
+		if (strcmp(snapshot->devices[i].id, id) == 0)
+			return &snapshot->devices[i];
+	return NULL;
+}
+
 /* Each of @ids is there, healthy, and in the list once. */
 static int check_ids(const struct plugin_snapshot *snapshot, const struct gs_strv *ids,
 		     struct gs_err *err)
 {
-	if (ids->n == 0 || ids->n > snapshot->n)
-		return gs_err_set(err, EINVAL, "%zu devices asked for, of %zu", ids->n,
-				  snapshot->n);
 	for (size_t i = 0; i < ids->n; i++) {
-		const struct plugin_device *device = NULL;
+		const struct plugin_device *device = device_find(snapshot, ids->v[i]);
 
-		for (size_t k = 0; k < snapshot->n && !device; k++)
-			if (strcmp(snapshot->devices[k].id, ids->v[i]) == 0)
-				device = &snapshot->devices[k];
 		if (!device)
 			return gs_err_set(err, ENOENT, "there is no device %.*s", PLUGIN_ID_MAX,
 					  ids->v[i]);
@@ -100,23 +103,33 @@ static bool grants_wish(const struct plugin_wish *wish, const struct gs_strv *go
 	return got->n == wish->size;
 }
 
+/* A device may have become unhealthy since the kubelet made its list: it is left out. */
 static int prefer_one(const struct plugin *plugin,
 		      const V1beta1__ContainerPreferredAllocationRequest *request,
 		      struct gs_strv *ret, struct gs_err *err)
 {
-	const struct plugin_wish wish = {
-		.available = { request->available_deviceids, request->n_available_deviceids },
+	int32_t size = request->allocation_size;
+	cleanup_strv struct gs_strv available = { 0 };
+	struct plugin_wish wish = {
 		.must = { request->must_include_deviceids, request->n_must_include_deviceids },
-		.size = request->allocation_size > 0 ? (size_t)request->allocation_size : 0,
+		.size = size > 0 ? (size_t)size : 0,
 	};
 	int code;
 
-	if (wish.size == 0 || wish.size > wish.available.n || wish.must.n > wish.size)
+	for (size_t i = 0; i < request->n_available_deviceids; i++) {
+		const char *id = request->available_deviceids[i];
+		const struct plugin_device *device = device_find(plugin->snapshot, id);
+
+		if (device && device->healthy && available.n < plugin->snapshot->n)
+			gs_strv_add_once(&available, id);
+	}
+	if (wish.size == 0 || wish.size > available.n || wish.must.n > wish.size)
 		return gs_err_set(err, EINVAL, "%d devices asked for, of %zu, with %zu of them",
-				  request->allocation_size, wish.available.n, wish.must.n);
-	code = check_ids(plugin->snapshot, &wish.available, err);
+				  size, available.n, wish.must.n);
+	code = check_ids(plugin->snapshot, &wish.must, err);
 	if (code < 0)
 		return code;
+	wish.available = available;
 	code = plugin->ops.prefer(plugin->snapshot, &wish, ret, plugin->ops.arg, err);
 	if (code < 0)
 		return code;
@@ -169,7 +182,7 @@ static int get_preferred(const ProtobufCMessage *message, struct gs_buf *out, vo
 
 typedef V1beta1__ContainerAllocateResponse__AnnotationsEntry annotation;
 
-/* Appends one container's part of the response, as protobuf nests messages: tag, length, bytes. */
+/* Appends one container's part of the response. */
 static void append_container(struct gs_buf *out, const struct plugin_answer *answer)
 {
 	V1beta1__ContainerAllocateResponse response = V1BETA1__CONTAINER_ALLOCATE_RESPONSE__INIT;
@@ -177,7 +190,7 @@ static void append_container(struct gs_buf *out, const struct plugin_answer *ans
 	V1beta1__AllocateResponse all = V1BETA1__ALLOCATE_RESPONSE__INIT;
 	size_t n = answer->keys.n;
 	cleanup_free annotation *entries = gs_calloc(n + 1, sizeof(*entries));
-	cleanup_free annotation **list = gs_calloc(n + 1, sizeof(*list));
+	cleanup_free void **list = gs_calloc(n + 1, sizeof(void *));
 
 	for (size_t i = 0; i < n; i++) {
 		v1beta1__container_allocate_response__annotations_entry__init(&entries[i]);
@@ -185,7 +198,7 @@ static void append_container(struct gs_buf *out, const struct plugin_answer *ans
 		entries[i].value = answer->values.v[i];
 		list[i] = &entries[i];
 	}
-	response.annotations = list;
+	response.annotations = (annotation **)list;
 	response.n_annotations = n;
 	all.container_responses = one;
 	all.n_container_responses = 1;
@@ -205,7 +218,8 @@ static int allocate(const ProtobufCMessage *message, struct gs_buf *out, void *a
 		const struct gs_strv ids = { one->devices_ids, one->n_devices_ids };
 		struct plugin_answer answer = { 0 };
 
-		code = check_ids(plugin->snapshot, &ids, err);
+		code = ids.n > 0 ? check_ids(plugin->snapshot, &ids, err) :
+				   gs_err_set(err, EINVAL, "no devices are asked for");
 		if (code == 0)
 			code = plugin->ops.allocate(plugin->snapshot, &ids, &answer,
 						    plugin->ops.arg, err);

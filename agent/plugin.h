@@ -68,7 +68,7 @@ struct plugin_ops {
 	 * doesn't (-errno).
 	 */
 	void (*started)(int code, const struct gs_err *err, void *arg);
-	/* In the loop: how many watch the devices now; 0 after a 1: the kubelet went. May be NULL. */
+	/* In the loop: how many watch the devices; 0 after a 1: the kubelet went. May be NULL. */
 	void (*watched)(size_t n, void *arg);
 	/* In the loop, the last call of all. May be NULL. */
 	void (*ended)(void *arg);

@@ -27,9 +27,9 @@ struct rpc_server;
 int rpc_new(void (*wake)(void *arg), void *arg, struct rpc **ret, struct gs_err *err);
 
 /*
- * The last call of all: ends every call and server, waits for the thread, and ends gRPC. Those who still
- * wait for an answer are told -ECANCELED from within. -ETIMEDOUT: the thread did not end in time (5 s); everything of
- * it is left as it is, and the process had better end. NULL is none.
+ * The last call of all: ends every call and server, waits for the thread, and ends gRPC. Those who
+ * still wait for an answer are told -ECANCELED from within. -ETIMEDOUT: the thread did not end in
+ * time (5 s); everything of it is left as it is, and the process had better end. NULL is none.
  */
 int rpc_free(struct rpc *rpc);
 

@@ -241,7 +241,7 @@ static void allocates(void **state)
 	ask_allocate(s, twice, 2, false);
 	refused(s, EINVAL, "device a is asked for twice");
 	ask_allocate(s, ids, 0, false);
-	refused(s, EINVAL, "0 devices asked for, of 3");
+	refused(s, EINVAL, "no devices are asked for");
 	/* Another truth: the one before is freed. */
 	plugin_publish(s->plugin, rpcloop_snapshot("a c"));
 	ask_allocate(s, sick, 2, false);
@@ -258,6 +258,11 @@ static void prefers(void **state)
 	ask_preferred(s, ids, 3, 0, 2);
 	assert_int_equal(s->code, 0);
 	assert_string_equal(s->text.data, "c b ;");
+	/* Only what is there and healthy, whatever the kubelet still thinks. */
+	plugin_publish(s->plugin, rpcloop_snapshot("a b c!"));
+	ask_preferred(s, ids, 3, 0, 2);
+	assert_string_equal(s->text.data, "b a ;");
+	plugin_publish(s->plugin, rpcloop_snapshot("a b c"));
 	ask_preferred(s, ids, 3, 0, 4);
 	refused(s, EINVAL, "4 devices asked for, of 3");
 	ask_preferred(s, ids, 3, 2, 1);
