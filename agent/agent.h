@@ -38,6 +38,8 @@ struct hold {
 	bool alerted; /* that two pods claim its cards was told */
 	uint64_t asked_ms; /* when its cards' processes were asked for; 0: not since it is idle */
 	uint64_t looked_ms; /* when it was lent: since when its users' work speaks against that */
+	uint64_t sampled_ms; /* when mappings were taken away first since it is idle; 0: not */
+	uint64_t sample_ms; /* when that is to be done next */
 	char why_not[160]; /* why it is not lent, for people; "": it may be */
 };
 

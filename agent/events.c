@@ -65,6 +65,7 @@ static void on_state(struct agent *agent, const struct gs_kevent *event)
 	case GS_IDLE:
 		hold->seq = event->event_seq;
 		hold->asked_ms = 0;
+		hold->sampled_ms = hold->sample_ms = 0;
 		lend_consider(agent);
 		break;
 	case GS_UNKNOWN:

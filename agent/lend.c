@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/sample.h"
 #include "agent/strangers.h"
 #include "agent/unseen.h"
 #include "common/log.h"
@@ -134,6 +135,8 @@ static int check(struct agent *agent, struct hold *hold, const struct plan_holdi
 		if (r < 0)
 			return r;
 	}
+	if (!sample_proves(agent, hold, plan))
+		return not_now(hold, "its user's stores are being looked for");
 	r = check_fresh(agent, hold, plan);
 	if (r == 0)
 		hold->why_not[0] = '\0';
@@ -215,7 +218,10 @@ void lend_consider(struct agent *agent)
 		const struct plan_holding *plan = plan_holding(&agent->plan, hold->name);
 		struct gs_err err = { 0 };
 
-		if (!plan || hold->state == GS_LENT || check(agent, hold, plan) < 0)
+		if (!plan || hold->state == GS_LENT)
+			continue;
+		sample_idle(agent, hold, plan);
+		if (check(agent, hold, plan) < 0)
 			continue;
 		if (lend(agent, hold, plan, &err) < 0) {
 			(void)not_now(hold, err.msg);

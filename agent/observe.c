@@ -35,6 +35,8 @@ COUNTER(unheld_returns, "Returns that only the load told, so that nobody was hel
 	"by");
 COUNTER(mappings, "Mappings of users that were taken away when their cards were lent.", NULL);
 COUNTER(faults, "Touches of such mappings, by users who were back.", NULL);
+COUNTER(samples, "Times that the mappings of an idle card's users were taken away.", NULL);
+COUNTER(sampled_touches, "Stores seen by that alone, each the end of an idle time.", NULL);
 COUNTER(quarantines, "Returns that borrowers outlived.", NULL);
 COUNTER(fail_opens, "Returns that ended without the agent's word, by what ended them.", "cause");
 COUNTER(unknowns, "Times that a holding's silence ceased to prove anything.", NULL);
@@ -61,6 +63,8 @@ static const struct metric *const families[] = {
 	&unheld_returns,
 	&mappings,
 	&faults,
+	&samples,
+	&sampled_touches,
 	&quarantines,
 	&fail_opens,
 	&unknowns,
@@ -103,6 +107,8 @@ static void observe_state(struct metrics *m, const struct gs_kevent *event)
 	default:
 		break;
 	}
+	if (event->from == GS_IDLE && event->cause == GS_BY_TOUCH && event->kind == GS_FAULT)
+		metrics_inc(m, &sampled_touches, 1);
 	if (event->from == GS_RETURNING &&
 	    (event->cause == GS_BY_SETTLED || event->cause == GS_BY_HOLD_MAX))
 		metrics_inc(m, &fail_opens, 1, gs_kname_cause(event->cause));
@@ -136,6 +142,11 @@ void observe_eviction(struct agent *agent, const char *outcome, uint64_t after_m
 void observe_unheld(struct agent *agent, const char *by)
 {
 	metrics_inc(agent->metrics, &unheld_returns, 1, by);
+}
+
+void observe_sample(struct agent *agent)
+{
+	metrics_inc(agent->metrics, &samples, 1);
 }
 
 void observe_reaction(struct agent *agent, uint64_t us)

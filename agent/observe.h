@@ -18,6 +18,9 @@ void observe_eviction(struct agent *agent, const char *outcome, uint64_t after_m
 /* A return that nobody could be held for: @by says what told it ("process", "card"). */
 void observe_unheld(struct agent *agent, const char *by);
 
+/* Mappings were taken away of the users of an idle card. */
+void observe_sample(struct agent *agent);
+
 /* From the event of a return to the first kill that was written, in microseconds. */
 void observe_reaction(struct agent *agent, uint64_t us);
 

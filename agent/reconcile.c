@@ -96,6 +96,7 @@ static void take_holding(struct agent *agent, const struct gs_kholding *k)
 		hold->seq = k->seq;
 		hold->since_ms = k->since_ns / 1000000;
 		hold->asked_ms = 0;
+		hold->sampled_ms = hold->sample_ms = 0;
 		hold->drained = false; /* that was the last return's */
 		if (k->state == GS_RETURNING || k->state == GS_QUARANTINE)
 			back_begin(agent, hold);

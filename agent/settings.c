@@ -132,6 +132,7 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		HOLD_MAX,
 		KERNEL_KILL,
 		PERIOD,
+		SAMPLE,
 		EXEMPT,
 		EXEMPT_CGROUPS,
 		PROBE,
@@ -147,6 +148,7 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		[HOLD_MAX] = { "hold_max", GS_DOC_STRING, false },
 		[KERNEL_KILL] = { "kernel_kill", GS_DOC_BOOL, false },
 		[PERIOD] = { "load_period", GS_DOC_STRING, false },
+		[SAMPLE] = { "sample_period", GS_DOC_STRING, false },
 		[EXEMPT] = { "exempt", GS_DOC_LIST, false },
 		[EXEMPT_CGROUPS] = { "exempt_cgroups", GS_DOC_LIST, false },
 		[PROBE] = { "probe", GS_DOC_STRING, false },
@@ -164,6 +166,8 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		r = get_duration(doc, v[HOLD_MAX], "hold_max", 1000, &s->hold_max_ms, err);
 	if (r == 0)
 		r = get_duration(doc, v[PERIOD], "load_period", 100, &s->load_period_ms, err);
+	if (r == 0)
+		r = get_duration(doc, v[SAMPLE], "sample_period", 1000, &s->sample_ms, err);
 	if (r == 0)
 		r = gs_doc_strings(doc, v[EXEMPT], "exempt", &s->exempt, err);
 	if (r == 0)

@@ -16,6 +16,7 @@ struct settings {
 	unsigned int lend_min_free; /* percent of a card's memory that must be free */
 	unsigned int hold_max_ms; /* how long a return may be held */
 	bool kernel_kill; /* does the kernel module kill borrowers at once, ahead of us? */
+	unsigned int sample_ms; /* between two looks for stores, while idle; 0: never */
 	unsigned int load_period_ms; /* between two readings of a card's load */
 	struct gs_strv exempt; /* globs of <namespace>/<pod>/<container> whose use is nobody's */
 	struct gs_strv exempt_cgroups; /* globs of cgroups that may use any card */

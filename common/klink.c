@@ -287,6 +287,11 @@ int gs_klink_lend(struct gs_klink *link, const char *name, uint64_t seq, struct 
 	return by_seq(link, GS_CMD_LEND, name, seq, err);
 }
 
+int gs_klink_sample(struct gs_klink *link, const char *name, uint64_t seq, struct gs_err *err)
+{
+	return by_seq(link, GS_CMD_SAMPLE, name, seq, err);
+}
+
 int gs_klink_withdraw(struct gs_klink *link, const char *name, struct gs_err *err)
 {
 	return by_name(link, GS_CMD_WITHDRAW, name, err);

@@ -104,6 +104,12 @@ int gs_klink_watch_del(struct gs_klink *link, const char *name, struct gs_err *e
 /* Lend the holding. @seq is its IDLE event's. -EAGAIN: a touch came between. */
 int gs_klink_lend(struct gs_klink *link, const char *name, uint64_t seq, struct gs_err *err);
 
+/*
+ * Let stores of its members be seen while the holding is idle. @seq is its IDLE event's. -EAGAIN: a
+ * touch came between. -EOPNOTSUPP: its members' mappings can't be taken away.
+ */
+int gs_klink_sample(struct gs_klink *link, const char *name, uint64_t seq, struct gs_err *err);
+
 /* Take it back from its borrowers without a touch. */
 int gs_klink_withdraw(struct gs_klink *link, const char *name, struct gs_err *err);
 

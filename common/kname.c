@@ -124,6 +124,7 @@ static const struct {
 	{ "freezable", "held callers of io_uring keep the machine from suspending" },
 	{ "ioctl-compat", "there are no 32-bit callers" },
 	{ "revoke", "a return by a store to a mapping is not held" },
+	{ "sample", "stores to a mapping are looked for only when a card is lent" },
 };
 
 #define NAME_OF(table, value) ((value) < GS_ARRAY_SIZE(table) ? (table)[value] : "?")

@@ -322,7 +322,9 @@ static int do_watch_del(struct sk_buff *skb, struct genl_info *info)
 	return gs_watch_del(watch, info->extack);
 }
 
-static int do_lend(struct sk_buff *skb, struct genl_info *info)
+/* LEND and SAMPLE: what is done to a holding that is idle since the event of that number. */
+static int do_idle(struct genl_info *info,
+		   int (*act)(struct gs_holding *, u64, struct netlink_ext_ack *))
 {
 	struct nlattr *seq = need(info, GS_A_SEQ);
 	struct gs_holding *holding;
@@ -332,7 +334,17 @@ static int do_lend(struct sk_buff *skb, struct genl_info *info)
 	holding = get_holding(info);
 	if (IS_ERR(holding))
 		return PTR_ERR(holding);
-	return gs_holding_lend(holding, nla_get_u64(seq), info->extack);
+	return act(holding, nla_get_u64(seq), info->extack);
+}
+
+static int do_lend(struct sk_buff *skb, struct genl_info *info)
+{
+	return do_idle(info, gs_holding_lend);
+}
+
+static int do_sample(struct sk_buff *skb, struct genl_info *info)
+{
+	return do_idle(info, gs_holding_sample);
 }
 
 /* For a command that does not wait for gs_config. Returns a reference. */
@@ -444,4 +456,5 @@ int (*const gs_commands[GS_CMD_MAX + 1])(struct sk_buff *skb, struct genl_info *
 	[GS_CMD_LEND] = do_lend,
 	[GS_CMD_WITHDRAW] = do_withdraw,
 	[GS_CMD_RELEASE] = do_release,
+	[GS_CMD_SAMPLE] = do_sample,
 };

@@ -77,6 +77,16 @@ void gs_holding_drained(struct gs_holding *holding);
 int gs_holding_lend(struct gs_holding *holding, u64 seq, struct netlink_ext_ack *extack);
 
 /**
+ * gs_holding_sample() - GS_CMD_SAMPLE: lets a store of a member be seen, while the holding is idle
+ * @seq: of the IDLE event
+ *
+ * Context: process, gs_hooks and gs_config held; the latter may be given up for a while.
+ * Return: 0; -EAGAIN a touch came between, or another number; -EBUSY; -EOPNOTSUPP no mapping of its
+ * nodes can be taken away; -EIO ftrace does not call us any more.
+ */
+int gs_holding_sample(struct gs_holding *holding, u64 seq, struct netlink_ext_ack *extack);
+
+/**
  * gs_holding_release() - GS_CMD_RELEASE
  * @seq: of the RETURN event
  *

@@ -197,6 +197,39 @@ int gs_holding_lend(struct gs_holding *holding, u64 seq, struct netlink_ext_ack 
 	return ret;
 }
 
+/*
+ * No grace period: a call that began before was counted before the holding became idle, or is a
+ * touch now; and a fault that began before has the memory's lock, which the walk waits for.
+ */
+int gs_holding_sample(struct gs_holding *holding, u64 seq, struct netlink_ext_ack *extack)
+{
+	u32 mappings = 0;
+	int ret;
+
+	if (!gs_revoke_wanted(holding)) {
+		gs_refuse(extack, "no node of the holding is revocable");
+		return -EOPNOTSUPP;
+	}
+	if (!gs_nodes_check()) {
+		gs_refuse(extack, "ftrace has stopped calling us: nothing would be seen");
+		return -EIO;
+	}
+	spin_lock(&gs_lock);
+	ret = check_idle_still(holding, seq, extack);
+	spin_unlock(&gs_lock);
+	ret = ret ?: gs_revoke_prepare(holding, extack);
+	ret = ret ?: gs_revoke(holding, &mappings, extack);
+	if (ret)
+		return ret;
+
+	spin_lock(&gs_lock);
+	holding->mappings = mappings;
+	gs_totals.mappings += mappings;
+	ret = check_idle_still(holding, seq, extack);
+	spin_unlock(&gs_lock);
+	return ret;
+}
+
 int gs_holding_release(struct gs_holding *holding, u64 seq, struct netlink_ext_ack *extack)
 {
 	int ret = 0;

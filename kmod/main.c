@@ -72,7 +72,7 @@ static const struct {
 
 u32 gs_features(void)
 {
-	u32 have = gs_hook_features() | GS_F_REVOKE;
+	u32 have = gs_hook_features() | GS_F_REVOKE | GS_F_SAMPLE;
 
 	if (GS_IO_WORKER_NS)
 		have |= GS_F_IO_WORKER_NS;

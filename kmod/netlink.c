@@ -67,6 +67,7 @@ static const u64 takes[] = {
 	[GS_CMD_WITHDRAW] = BIT_OF(NAME),
 	[GS_CMD_RELEASE] = BIT_OF(NAME) | BIT_OF(SEQ),
 	[GS_CMD_DUMP] = 0,
+	[GS_CMD_SAMPLE] = BIT_OF(NAME) | BIT_OF(SEQ),
 };
 
 /*
@@ -112,16 +113,16 @@ static const u64 quick = BIT_ULL(GS_CMD_STATUS) | BIT_ULL(GS_CMD_HEARTBEAT) |
 
 /* Which change hooks, or ask ftrace. */
 static const u64 hooking = BIT_ULL(GS_CMD_HOOK_ADD) | BIT_ULL(GS_CMD_HOOK_DEL) |
-			   BIT_ULL(GS_CMD_LEND);
+			   BIT_ULL(GS_CMD_LEND) | BIT_ULL(GS_CMD_SAMPLE);
 
-/* How long LEND waits for hooks to be left alone: its sender may have to release somebody. */
+/* How long LEND and SAMPLE wait for hooks to be left alone: somebody may have to be released. */
 #define LEND_WAIT (HZ / 4)
 
 static int lock_hooks(u8 cmd, struct netlink_ext_ack *extack)
 {
 	unsigned long until = jiffies + LEND_WAIT;
 
-	if (cmd != GS_CMD_LEND)
+	if (cmd != GS_CMD_LEND && cmd != GS_CMD_SAMPLE)
 		return mutex_lock_killable(&gs_hooks);
 	while (!mutex_trylock(&gs_hooks)) {
 		if (time_after(jiffies, until)) {
@@ -218,6 +219,7 @@ static const struct genl_ops ops[] = {
 	COMMAND(GS_CMD_LEND),
 	COMMAND(GS_CMD_WITHDRAW),
 	COMMAND(GS_CMD_RELEASE),
+	COMMAND(GS_CMD_SAMPLE),
 	{
 		.cmd = GS_CMD_DUMP,
 		.start = start_dump,

@@ -64,6 +64,10 @@
  *	MAPPINGS, FAULTS.
  * @GS_CMD_WATCH: only sent. NAME, ROLE, PID and PIDNS or CGROUP_ID, HOLDINGS, COUNTS; of a borrower
  *	FILES, KILL_ON_RETURN, REVOKED, KILLED.
+ * @GS_CMD_SAMPLE: NAME, SEQ (of the IDLE event). Takes the members' mappings of revocable nodes
+ *	away as LEND does, but lends nothing: from now on a store is a touch like any other, and
+ *	the holding stays IDLE only while nobody makes one. Refused as LEND is, and with
+ *	-EOPNOTSUPP where no node is revocable.
  */
 enum gs_cmd {
 	GS_CMD_UNSPEC,
@@ -83,6 +87,7 @@ enum gs_cmd {
 	GS_CMD_NODE,
 	GS_CMD_HOLDING,
 	GS_CMD_WATCH,
+	GS_CMD_SAMPLE,
 	__GS_CMD_MAX,
 };
 #define GS_CMD_MAX (__GS_CMD_MAX - 1)
@@ -215,6 +220,7 @@ enum gs_event {
 #define GS_F_FREEZABLE (1 << 6) /* killable waits are freezable */
 #define GS_F_IOCTL_COMPAT (1 << 7) /* 32-bit callers exist */
 #define GS_F_REVOKE (1 << 8) /* REVOCABLE is known: mappings can be taken away */
+#define GS_F_SAMPLE (1 << 9) /* GS_CMD_SAMPLE is known */
 
 /**
  * enum gs_attr - attributes, the same numbers in every command
@@ -277,7 +283,7 @@ enum gs_attr {
 	GS_A_TOTAL_REFUSED, /* u64: calls of revoked borrowers answered with -EIO */
 	GS_A_TOTAL_EVENTS_LOST, /* u64: events that could not be sent for want of memory */
 	GS_A_REVOCABLE, /* flag: members' mappings of the node may be taken away, and come back */
-	GS_A_MAPPINGS, /* u32: mappings that the last LEND took away */
+	GS_A_MAPPINGS, /* u32: mappings that the last LEND or SAMPLE took away */
 	GS_A_FAULTS, /* u64: times that one of them was touched since then, and held or told */
 	GS_A_TOTAL_MAPPINGS, /* u64 */
 	GS_A_TOTAL_FAULTS, /* u64 */

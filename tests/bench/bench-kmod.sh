@@ -184,6 +184,16 @@ returns() {
 	done
 }
 
+# What it costs to look for stores while a card is idle.
+samples() {
+	metric doorbell_sample_insn "$(calc sample_1_sample 0)" instructions "" \
+		"one look at an idle holding whose user has one mapping; sixteen: \
+$(calc sample_16_sample 0)"
+	metric doorbell_sampled_store_insn "$(calc sample_1_store 0)" instructions "" \
+		"the user's next store, which is seen by that, with its fault; one that faults for \
+the driver's own reasons: $(calc sample_1_bare 0)"
+}
+
 for kernel in "${kernels[@]}"; do
 	build=$VM_TOP/build/vm/$kernel
 	values=$work/values
@@ -205,6 +215,7 @@ for kernel in "${kernels[@]}"; do
 	locked
 	bpf
 	returns
+	samples
 done
 if ((${#missed[@]} > 0)); then
 	echo "${#missed[@]} targets missed: ${missed[*]}"

@@ -96,6 +96,10 @@ static void test_names(void **state)
 	assert_int_equal(gs_klink_lend(kmod, "h3", 1ULL << 50, &err), 0);
 	assert_int_equal(fk.asked[GS_CMD_LEND], 1);
 	assert_true(asked_u64(GS_A_SEQ) == 1ULL << 50);
+	assert_int_equal(gs_klink_sample(kmod, "h5", 7, &err), 0);
+	assert_int_equal(fk.asked[GS_CMD_SAMPLE], 1);
+	assert_string_equal(asked_str(GS_A_NAME), "h5");
+	assert_int_equal(asked_u64(GS_A_SEQ), 7);
 	assert_int_equal(gs_klink_release(kmod, "h4", 9, &err), 0);
 	assert_int_equal(fk.asked[GS_CMD_RELEASE], 1);
 	assert_string_equal(asked_str(GS_A_NAME), "h4");

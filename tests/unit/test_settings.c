@@ -43,6 +43,7 @@ static void assert_defaults(const struct settings *s)
 	assert_int_equal(s->lend_min_free, 50);
 	assert_int_equal(s->hold_max_ms, 30000);
 	assert_int_equal(s->load_period_ms, 2000);
+	assert_int_equal(s->sample_ms, 0);
 	assert_int_equal(s->http_port, 9479);
 	assert_string_equal(s->http_address, "127.0.0.1");
 	assert_int_equal(s->exempt.n, 0);
@@ -73,7 +74,8 @@ static void every_key(void **state)
 		load(*state,
 		     "{\"agent\":{\"lend\":true,\"lend_shared\":true,\"kernel_kill\":false,"
 		     "\"lend_after\":\"1h30m\",\"lend_min_free\":10,\"hold_max\":\"5s\","
-		     "\"load_period\":\"500ms\",\"exempt\":[\"mon/*/dcgm\"],"
+		     "\"load_period\":\"500ms\",\"sample_period\":\"1m\","
+		     "\"exempt\":[\"mon/*/dcgm\"],"
 		     "\"exempt_cgroups\":[\"/system.slice/dcgm.service\"],\"probe\":\"/p\","
 		     "\"http\":{\"address\":\"::1\",\"port\":0},"
 		     "\"kubernetes\":{\"server\":\"https://k:6443\",\"ca_file\":\"/ca\","
@@ -85,6 +87,7 @@ static void every_key(void **state)
 	assert_int_equal(s.lend_min_free, 10);
 	assert_int_equal(s.hold_max_ms, 5000);
 	assert_int_equal(s.load_period_ms, 500);
+	assert_int_equal(s.sample_ms, 60000);
 	assert_string_equal(s.exempt.v[0], "mon/*/dcgm");
 	assert_string_equal(s.exempt_cgroups.v[0], "/system.slice/dcgm.service");
 	assert_string_equal(s.probe, "/p");
@@ -108,6 +111,8 @@ static void mistakes(void **state)
 		{ "{\"agent\":{\"lend_after\":\"0\"}}", "lend_after must be at least 1ms" },
 		{ "{\"agent\":{\"hold_max\":\"999ms\"}}", "hold_max must be at least 1000ms" },
 		{ "{\"agent\":{\"load_period\":\"1ms\"}}", "load_period must be at least 100ms" },
+		{ "{\"agent\":{\"sample_period\":\"0\"}}",
+		  "sample_period must be at least 1000ms" },
 		{ "{\"agent\":{\"lend_min_free\":101}}", "lend_min_free" },
 		{ "{\"agent\":{\"probe\":\"p\"}}", "probe must be an absolute path" },
 		{ "{\"agent\":{\"exempt\":\"x\"}}", "exempt must be" },

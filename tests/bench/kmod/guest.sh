@@ -153,3 +153,12 @@ for kind in plain deaf told; do
 	said=$(krelease $card "$pairs" $kind) || wrong "release_$kind: no result"
 	echo "$said" | tr ' ' '\n' | sed "s/^/release_${kind}_/; s/=/ /"
 done
+
+# ---- Looking for stores of an idle holding's user: of one mapping, and of sixteen.
+rmmod gpushare
+insmod /vm/modules/gpushare.ko
+kt hook $card driver=fake revocable >/dev/null
+for n in 1 16; do
+	said=$(ksample $card $n 101) || wrong "sample_$n: no result"
+	echo "$said" | tr ' ' '\n' | sed "s/^/sample_${n}_/; s/=/ /"
+done

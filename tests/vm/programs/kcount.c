@@ -34,7 +34,16 @@
 #include <unistd.h>
 
 #include "tests/fakegpu/fakegpu.h"
+#include "tests/vm/programs/insn.h"
 
+/* A batch of so many calls is far shorter than the time between two ticks. */
+#ifdef __x86_64__
+#define CALLS 50
+#define EXACT 0.1
+#else
+#define CALLS 200
+#define EXACT 1
+#endif
 #define BATCHES 101
 #define WARM 50
 
@@ -43,43 +52,6 @@ static void __attribute__((noreturn)) die(const char *what)
 	(void)fprintf(stderr, "kcount: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
-
-/* ---- The clock. */
-
-/* A batch of CALLS is far shorter than the time between two ticks. */
-#ifdef __x86_64__
-#define CALLS 50
-#define EXACT 0.1
-
-static uint64_t now(void)
-{
-	return __builtin_ia32_rdtsc();
-}
-
-static double per_tick(void)
-{
-	return 1;
-}
-#elif defined(__aarch64__)
-#define CALLS 200
-#define EXACT 1
-
-static uint64_t now(void)
-{
-	uint64_t t;
-
-	asm volatile("isb; mrs %0, cntvct_el0" : "=r"(t)::"memory");
-	return t;
-}
-
-static double per_tick(void)
-{
-	uint64_t hz;
-
-	asm("mrs %0, cntfrq_el0" : "=r"(hz));
-	return 1e9 / (double)hz;
-}
-#endif
 
 /* ---- What is measured. */
 
@@ -125,11 +97,11 @@ static void measure(void)
 	for (int i = 0; i < WARM; i++)
 		call();
 	for (int batch = 0; batch < BATCHES; batch++) {
-		uint64_t begin = now();
+		uint64_t begin = insn_now();
 
 		for (int i = 0; i < CALLS; i++)
 			call();
-		each[batch] = (double)(now() - begin) * per_tick() / CALLS;
+		each[batch] = (double)(insn_now() - begin) * insn_per_tick() / CALLS;
 	}
 	qsort(each, BATCHES, sizeof(each[0]), by_value);
 	median = each[BATCHES / 2];

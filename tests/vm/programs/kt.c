@@ -12,6 +12,7 @@
  *	kt exempt NAME WHO
  *	kt watch-del NAME...
  *	kt lend NAME SEQ|auto       auto: the number that the holding's state has
+ *	kt sample NAME SEQ|auto
  *	kt withdraw NAME
  *	kt release NAME SEQ|auto
  *	kt state NAME [KEY]         name= state= seq= files= held= touches= since= last_touch= ...
@@ -507,6 +508,14 @@ static int do_lend(char **argv)
 	return ret ? ret : told(gs_klink_lend(kmod, argv[1], seq, &err));
 }
 
+static int do_sample(char **argv)
+{
+	uint64_t seq;
+	int ret = read_seq(argv, &seq);
+
+	return ret ? ret : told(gs_klink_sample(kmod, argv[1], seq, &err));
+}
+
 static int do_release(char **argv)
 {
 	uint64_t seq;
@@ -814,6 +823,7 @@ static const struct verb {
 	{ "wait", 3, 3, do_wait },	  { "status", 0, 1, do_status },
 	{ "dump", 0, 0, do_dump },	  { "events", 0, 4, do_events },
 	{ "beat", 0, 1, do_beat },	  { "agent", 0, 4, do_agent },
+	{ "sample", 2, 2, do_sample },
 };
 
 static void drop_capabilities(void)

@@ -663,7 +663,8 @@ static void heads(void)
 	end_kind(req.name, "reserved bits");
 
 	for (unsigned int cmd = 0; cmd < 256; cmd++) {
-		bool command = cmd >= GS_CMD_STATUS && cmd <= GS_CMD_RELEASE;
+		bool command = (cmd >= GS_CMD_STATUS && cmd <= GS_CMD_RELEASE) ||
+			       cmd == GS_CMD_SAMPLE;
 
 		/* A command as a dump, the dump as a command, and what is none. */
 		proper(&msg, &req);
@@ -713,6 +714,7 @@ int main(int argc, char **argv)
 	holding_set();
 	watch_set();
 	by_seq("RELEASE", GS_CMD_RELEASE, false);
+	by_seq("SAMPLE", GS_CMD_SAMPLE, true);
 	by_seq("LEND", GS_CMD_LEND, true);
 	by_seq("LEND", GS_CMD_LEND, false);
 	by_cgroup(&req, GS_BORROWER);

@@ -39,17 +39,12 @@ static const struct {
 	uint8_t cmd;
 	int code; /* what it gives where it is allowed */
 } requests[] = {
-	{ "STATUS", GS_CMD_STATUS, 0 },
-	{ "HEARTBEAT", GS_CMD_HEARTBEAT, 0 },
-	{ "HOOK_ADD", GS_CMD_HOOK_ADD, 0 },
-	{ "HOLDING_SET", GS_CMD_HOLDING_SET, 0 },
-	{ "WATCH_SET", GS_CMD_WATCH_SET, 0 },
-	{ "LEND", GS_CMD_LEND, EAGAIN },
-	{ "WITHDRAW", GS_CMD_WITHDRAW, 0 },
-	{ "RELEASE", GS_CMD_RELEASE, ESTALE },
-	{ "DUMP", GS_CMD_DUMP, 0 },
-	{ "WATCH_DEL", GS_CMD_WATCH_DEL, 0 },
-	{ "HOLDING_DEL", GS_CMD_HOLDING_DEL, 0 },
+	{ "STATUS", GS_CMD_STATUS, 0 },		 { "HEARTBEAT", GS_CMD_HEARTBEAT, 0 },
+	{ "HOOK_ADD", GS_CMD_HOOK_ADD, 0 },	 { "HOLDING_SET", GS_CMD_HOLDING_SET, 0 },
+	{ "WATCH_SET", GS_CMD_WATCH_SET, 0 },	 { "LEND", GS_CMD_LEND, EAGAIN },
+	{ "SAMPLE", GS_CMD_SAMPLE, EOPNOTSUPP }, { "WITHDRAW", GS_CMD_WITHDRAW, 0 },
+	{ "RELEASE", GS_CMD_RELEASE, ESTALE },	 { "DUMP", GS_CMD_DUMP, 0 },
+	{ "WATCH_DEL", GS_CMD_WATCH_DEL, 0 },	 { "HOLDING_DEL", GS_CMD_HOLDING_DEL, 0 },
 	{ "HOOK_DEL", GS_CMD_HOOK_DEL, 0 },
 };
 
@@ -82,6 +77,7 @@ static void make(struct nl_msg *msg, uint8_t cmd)
 		nl_put_str(msg, GS_A_NAME, "there");
 		break;
 	case GS_CMD_LEND:
+	case GS_CMD_SAMPLE:
 	case GS_CMD_RELEASE:
 		nl_put_str(msg, GS_A_NAME, "there");
 		nl_put_u64(msg, GS_A_SEQ, 1);

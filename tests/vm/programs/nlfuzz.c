@@ -214,6 +214,7 @@ static void make(struct nl_msg *msg, uint8_t cmd)
 		make_watch(msg);
 		break;
 	case GS_CMD_LEND:
+	case GS_CMD_SAMPLE:
 	case GS_CMD_RELEASE:
 		nl_put_str(msg, GS_A_NAME, name_of(i));
 		nl_put_u64(msg, GS_A_SEQ, atomic_load(&seqs[i]));
@@ -238,7 +239,7 @@ static const uint8_t mix[] = {
 	GS_CMD_HOLDING_SET, GS_CMD_HOLDING_DEL, GS_CMD_WATCH_SET,   GS_CMD_WATCH_SET,
 	GS_CMD_WATCH_SET,   GS_CMD_WATCH_SET,	GS_CMD_WATCH_SET,   GS_CMD_WATCH_DEL,
 	GS_CMD_LEND,	    GS_CMD_LEND,	GS_CMD_WITHDRAW,    GS_CMD_WITHDRAW,
-	GS_CMD_RELEASE,	    GS_CMD_RELEASE,	GS_CMD_DUMP,
+	GS_CMD_RELEASE,	    GS_CMD_RELEASE,	GS_CMD_DUMP,	    GS_CMD_SAMPLE,
 };
 
 /* ---- Faults. */

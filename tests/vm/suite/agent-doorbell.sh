@@ -44,6 +44,22 @@ first_fault() {
 	sed -n 's/.* kind=fault .* dev=fakegpu0 .*\(mem=[0-9]*\) ret=.*/\1/p' "$log" | head -n 1
 }
 
+# took N: so many mappings were taken away the last time.
+took() {
+	[ "$(kt state main mappings)" = "$1" ]
+}
+
+# logged_more N TEXT: oftener than so?
+logged_more() {
+	[ "$(told "$2")" -gt "$1" ]
+}
+
+# sampled_before_lent: since the card was idle last it was sampled, and lent a period later.
+sampled_before_lent() {
+	sed -n '/"to":"idle"/h;/"to":"idle"/!H;$!b;x;p' "$agent_log" | tr '\n' ' ' |
+		grep -q '"msg":"sampled".*"msg":"sampled".*"to":"lent"'
+}
+
 must "the node comes up" node_up
 must "the agent starts" agent_start
 must "a container is given a card" holder main 0
@@ -92,6 +108,25 @@ agent_kill
 must "another agent starts" agent_start
 check "the user comes back" touch_card 51
 check "it has the module take mappings away again" wait_for "$long" inspected "yes: "
+
+# ---- The operator wants to know of stores also while nothing is lent.
+
+quiet_user
+agent_kill -TERM
+agent_config '"sample_period": "5s"'
+must "an agent that samples starts" agent_start
+must "it does so where there is nothing to take away" wait_for "$long" took 0
+must "a process of the user's maps the card and rings" user three
+check "its mapping is taken away" wait_for "$long" took 1
+is "it rang so often" "$(rung)" 5
+: >"$node/three.1"
+check "it rings, and that arrives" wait_for "$long" has_rung 6
+check "that was a touch" wait_for 10 logged '"from":"idle","to":"active","cause":"touch"'
+idle_again=$(told '"to":"lent"')
+check "left alone, it is lent" wait_for "$long" logged_more "$idle_again" '"to":"lent"'
+check "after a period in which it was sampled" sampled_before_lent
+: >"$node/three.2"
+check "it rings once more" wait_for "$long" has_rung 7
 
 agent_kill -TERM
 plan

@@ -332,6 +332,52 @@ here "taken back" back
 echo 0 >/sys/module/fakegpu/parameters/nofault
 kt hook /dev/fakegpu0 /dev/fakegpu1 driver=fake revocable >/dev/null
 
+# ---- An idle one is asked: its next store is a touch, though nothing is lent.
+
+# fault_ends_idle: did that end an idle time?
+fault_ends_idle() {
+	grep 'from=idle' $events | grep -q 'state=active.* cause=touch.* kind=fault'
+}
+
+bell idle $m map $card , add 0 , ready /tmp/idle.ready , until /tmp/idle.go , add 0 1000 , \
+	ready /tmp/idle.ready2 , until /tmp/idle.go2 , add 0
+up idle
+kt holding h $h_nodes lend_after=20
+kt wait h idle 10000 >/dev/null
+kt holding h $h_nodes lend_after=1000000
+before=$(value 0)
+check "an idle holding is sampled" kt sample h auto
+is "... one mapping is taken away, and it stays idle" "$(h mappings) $(h state)" "1 idle"
+check "... once more" kt sample h auto
+check_fails "... not by another number" kt sample h 1
+: >/tmp/idle.go
+up_again() {
+	wait_for 20 test -e /tmp/idle.ready2
+}
+check "a store is not held" up_again
+is "... all have arrived" "$(value 0)" $((before + 1000))
+is "... and is a touch" "$(h state)" active
+check "... that ends the idle time" wait_for 10 fault_ends_idle
+is "... nothing was held" "$(h held)" 0
+check_fails "one in use is not sampled" kt sample h auto
+kt holding h $h_nodes lend_after=20
+kt wait h idle 10000 >/dev/null
+check "sampled again" kt sample h auto
+here "... and lent" away
+: >/tmp/idle.go2
+held 1 "a store is held"
+here "it goes on" back
+here "... and ends well" ended idle
+is "... it arrived once" "$(value 0)" $((before + 1))
+
+kt hook /dev/fakegpu0 /dev/fakegpu1 driver=fake >/dev/null
+kt holding h $h_nodes lend_after=20
+kt wait h idle 10000 >/dev/null
+kt holding h $h_nodes lend_after=1000000
+is "without the flag nothing is sampled" "$(kt sample h auto 2>&1 | grep -o 'no node .*')" \
+	"no node of the holding is revocable"
+kt hook /dev/fakegpu0 /dev/fakegpu1 driver=fake revocable >/dev/null
+
 # ---- Unloading lets them go; so does hold_max.
 
 bell max $m map $card , add 0 , ready /tmp/max.ready , until /tmp/max.go , add 0

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A clock that counts instructions, kernel and all: only in a machine whose time is made of them
+ * (boot.sh --icount).
+ */
+#ifndef TESTS_VM_INSN_H
+#define TESTS_VM_INSN_H
+
+#include <stdint.h>
+
+#ifdef __x86_64__
+static inline uint64_t insn_now(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+/* How many instructions one more of insn_now() is. */
+static inline double insn_per_tick(void)
+{
+	return 1;
+}
+#elif defined(__aarch64__)
+static inline uint64_t insn_now(void)
+{
+	uint64_t t;
+
+	asm volatile("isb; mrs %0, cntvct_el0" : "=r"(t)::"memory");
+	return t;
+}
+
+static inline double insn_per_tick(void)
+{
+	uint64_t hz;
+
+	asm("mrs %0, cntfrq_el0" : "=r"(hz));
+	return 1e9 / (double)hz;
+}
+#endif
+
+#endif
