@@ -55,27 +55,33 @@ static void check(int r, const char *what)
 
 static int to[2], from[2];
 
+static volatile uint32_t *map(int fd)
+{
+	volatile uint32_t *words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (words == MAP_FAILED)
+		_exit(2);
+	*words = 1;
+	return words;
+}
+
 static void __attribute__((noreturn)) member(void)
 {
 	volatile uint32_t *words[MAX_MAPPINGS];
+	const size_t n = n_mappings; /* as it stays */
 	int fd = open(node, O_RDWR | O_CLOEXEC);
 	char c;
 
-	for (size_t i = 0; i < n_mappings; i++) {
-		void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-		if (at == MAP_FAILED)
-			_exit(2);
-		words[i] = at;
-		*words[i] = 1;
-	}
+	words[0] = map(fd);
+	for (size_t i = 1; i < n; i++)
+		words[i] = map(fd);
 	close(fd);
 	while (write(from[1], "x", 1) == 1 && read(to[0], &c, 1) == 1) {
 		uint64_t begin = insn_now();
 
 		*words[0] = 1;
 		*stored = (double)(insn_now() - begin) * insn_per_tick();
-		for (size_t i = 1; i < n_mappings; i++)
+		for (size_t i = 1; i < n; i++)
 			*words[i] = 1;
 	}
 	_exit(3);
