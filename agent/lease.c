@@ -55,14 +55,53 @@ static void each_spot(struct agent *agent,
 	}
 }
 
+/* Is one of them somebody's who does not lend it now? */
+static bool any_kept(struct agent *agent, const struct gs_strv *cards)
+{
+	for (size_t i = 0; i < cards->n; i++) {
+		const struct hold *hold = agent_hold_of_card(agent, cards->v[i]);
+
+		if (hold && hold->state != GS_LENT)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The node was restarted: the kubelet starts the spot pod anew, by a grant whose lease was of the
+ * boot before, and its card's user has come back, too. The pod would be refused until he is away
+ * again; another one, made in its place, finds a card that is free now.
+ */
+static void end_of_last_boot(struct agent *agent, const struct gs_grant *grant, const char *boot_id)
+{
+	cleanup_free char *uid = NULL;
+	struct gs_err err = { 0 };
+	char buf[10];
+
+	/* without Kubernetes nobody would make another */
+	if (!agent->kube || !grant->lease_boot_id || strcmp(grant->lease_boot_id, boot_id) == 0 ||
+	    !any_kept(agent, &grant->cards))
+		return;
+	if (gs_grant_bound_pod(agent->config.lib_dir, grant->name, &uid, NULL) < 0 || !uid)
+		return;
+	gs_log_fields(GS_LOG_INFO, "a grant ends with the restart of the node", "grant",
+		      gs_grant_short(grant->name, buf), "pod_uid", uid, NULL);
+	pods_delete_uid(agent, uid, "the node was restarted, and the user of its card is back");
+	if (gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
+		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",
+			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
+}
+
 static void renew(struct agent *agent, const struct gs_grant *grant, const void *boot_id)
 {
 	struct gs_err err = { 0 };
 	char buf[10];
 	int r;
 
-	if (!all_lent(agent, &grant->cards))
+	if (!all_lent(agent, &grant->cards)) {
+		end_of_last_boot(agent, grant, boot_id);
 		return;
+	}
 	r = gs_grant_renew(agent->config.lib_dir, grant->name, boot_id,
 			   gs_boottime_ms() + GS_LEASE_MS, &err);
 	if (r < 0 && r != -ECANCELED)

@@ -48,3 +48,6 @@ LDFLAGS_test_containers_same = -Wl,--wrap=gs_registry_alive
 # The module, the cards and the clock as the test says.
 LDFLAGS_test_sample = -Wl,--wrap=kernel_link,--wrap=inventory_cards,--wrap=gs_klink_sample \
 	-Wl,--wrap=gs_boottime_ms,--wrap=observe_sample,--wrap=unseen_refused
+
+# Whose pod goes.
+LDFLAGS_test_lease = -Wl,--wrap=pods_delete_uid

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -140,6 +141,75 @@ static void make_old(const struct agent *agent, int age_s)
 			 0);
 }
 
+/* ---- Who is deleted. */
+
+static unsigned int deleted;
+
+void __wrap_pods_delete_uid(struct agent *agent, const char *uid, const char *why);
+void __wrap_pods_delete_uid(struct agent *agent, const char *uid, const char *why)
+{
+	assert_string_equal(uid, "uid-1");
+	deleted++;
+}
+
+/* The card of the grant is the first holding's. */
+static void plan_card(struct agent *agent)
+{
+	struct plan_holding *h = gs_calloc(1, sizeof(*h));
+
+	memcpy(h->name, "h", 2);
+	memcpy(agent->holds[0].name, "h", 2);
+	gs_strv_add(&h->cards, "x-0");
+	agent->plan.holdings = h;
+	agent->plan.n_holdings = 1;
+}
+
+static void bind_to_pod(const struct agent *agent)
+{
+	const struct gs_grant_user user = { .pod_uid = "uid-1",
+					    .container = "job",
+					    .container_id = "c" };
+
+	assert_int_equal(gs_grant_bind(agent->config.lib_dir, name, &user, NULL), 0);
+}
+
+static void a_pod_of_this_boot_stays(void **state)
+{
+	struct agent *agent = *state;
+
+	deleted = 0;
+	agent->kube = (struct kube *)agent;
+	lease_renew(agent); /* nobody has it, and nobody's card is it */
+	assert_false(is_revoked(agent));
+	plan_card(agent);
+	lease_renew(agent);
+	assert_false(is_revoked(agent));
+	bind_to_pod(agent);
+	agent->holds[0].state = GS_LENT;
+	lease_renew(agent); /* it is in force again, and of this boot */
+	agent->holds[0].state = GS_ACTIVE;
+	lease_renew(agent);
+	assert_int_equal(deleted, 0);
+	assert_false(is_revoked(agent));
+}
+
+static void a_pod_of_the_boot_before_goes(void **state)
+{
+	struct agent *agent = *state;
+
+	deleted = 0;
+	plan_card(agent);
+	bind_to_pod(agent);
+	lease_renew(agent); /* nobody would make another */
+	assert_int_equal(deleted, 0);
+	agent->kube = (struct kube *)agent;
+	lease_renew(agent);
+	assert_int_equal(deleted, 1);
+	assert_true(is_revoked(agent));
+	lease_renew(agent);
+	assert_int_equal(deleted, 1);
+}
+
 static void old_ones_go(void **state)
 {
 	struct agent *agent = *state;
@@ -169,6 +239,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(before_a_card_is_lent_all_is_written, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_pod_of_this_boot_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_of_the_boot_before_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(old_ones_go, setup, teardown),
 	};
 
