@@ -97,6 +97,7 @@ objs = $(patsubst %.c,$(B)/obj/%.o,$(1))
 COMMON_OBJS := $(call objs,$(wildcard common/*.c))
 RUNTIME_OBJS := $(call objs,$(filter-out $(RUNTIME_MAINS),$(wildcard runtime/*.c)))
 CTL_OBJS := $(call objs,$(filter-out ctl/main.c,$(wildcard ctl/*.c)))
+CONTROLLER_OBJS := $(call objs,$(wildcard controller/*.c))
 AGENT_OBJS := $(call objs,$(filter-out $(AGENT_MAINS),$(wildcard agent/*.c)) $(PROTOS))
 
 all: $(PROGRAMS) ## every program, into build/
@@ -123,6 +124,7 @@ $(B)/libgpushare.a: $(COMMON_OBJS)
 $(B)/libgsruntime.a: $(RUNTIME_OBJS)
 $(B)/libgsctl.a: $(CTL_OBJS)
 $(B)/libgsagent.a: $(AGENT_OBJS)
+$(B)/libgscontroller.a: $(CONTROLLER_OBJS)
 
 # Made anew each time: ar would keep the object of a source file that is gone.
 $(B)/lib%.a:
@@ -233,8 +235,8 @@ lint: ## formatting, static analysers, house rules
 	@LINT_CPPFLAGS=$(call quote,$(GS_CPPFLAGS)) tests/lint/lint.sh
 
 format: ## clang-format over every C file
-	find common include runtime ctl agent kmod tests -name '*.[ch]' -not -path '*/cases/*' \
-		-print0 | xargs -0 -r clang-format-14 -i
+	find common include runtime ctl agent controller kmod tests -name '*.[ch]' \
+		-not -path '*/cases/*' -print0 | xargs -0 -r clang-format-14 -i
 
 clean: ## remove build/
 	rm -rf build

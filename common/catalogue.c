@@ -62,6 +62,7 @@ static void vendor_free(struct gs_vendor *vendor)
 	gs_strv_free(&vendor->select_none);
 	gs_strv_free(&vendor->chrdevs);
 	gs_strv_free(&vendor->resources);
+	gs_strv_free(&vendor->slices);
 	free(vendor->name);
 	free(vendor->file);
 	*vendor = (struct gs_vendor){ 0 };
@@ -309,6 +310,7 @@ static int get_vendor(const struct gs_doc *doc, size_t len, struct gs_vendor *ve
 		TITLE,
 		NOTES,
 		RESOURCES,
+		SLICES,
 		NODES,
 		ENV,
 		SELECT_NONE,
@@ -326,6 +328,7 @@ static int get_vendor(const struct gs_doc *doc, size_t len, struct gs_vendor *ve
 		[TITLE] = { "title", GS_DOC_STRING, true },
 		[NOTES] = { "notes", GS_DOC_LIST, false },
 		[RESOURCES] = { "resources", GS_DOC_LIST, false },
+		[SLICES] = { "slices", GS_DOC_LIST, false },
 		[NODES] = { "nodes", GS_DOC_LIST, true },
 		[ENV] = { "env", GS_DOC_LIST, false },
 		[SELECT_NONE] = { "select_none", GS_DOC_LIST, false },
@@ -350,6 +353,8 @@ static int get_vendor(const struct gs_doc *doc, size_t len, struct gs_vendor *ve
 		r = gs_doc_strings(doc, v[NOTES], "notes", &notes, err);
 	if (r == 0)
 		r = gs_check_globs(doc, v[RESOURCES], "resources", &vendor->resources, err);
+	if (r == 0)
+		r = gs_check_globs(doc, v[SLICES], "slices", &vendor->slices, err);
 	if (r == 0)
 		r = get_nodes(doc, v[NODES], vendor, err);
 	if (r == 0)

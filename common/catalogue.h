@@ -52,6 +52,7 @@ struct gs_vendor {
 	struct gs_strv select_none; /* selector values that mean no card; the first is written */
 	struct gs_strv chrdevs; /* globs of names in /proc/devices */
 	struct gs_strv resources; /* globs of Kubernetes resource names */
+	struct gs_strv slices; /* globs of those among them that are parts of a card */
 };
 
 /* Room for the hashes of three letters. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/capability.h"
 #include "common/cleanup.h"
 #include "runtime/policy.h"
 
@@ -21,8 +22,6 @@ static int check_capabilities(const struct spec *spec, struct gs_err *err)
 {
 	static const char *const sets[] = { "bounding", "effective", "permitted", "inheritable",
 					    "ambient" };
-	static const char *const refused[] = { "CAP_SYS_ADMIN", "CAP_SYS_MODULE", "CAP_NET_ADMIN",
-					       "CAP_SYS_RAWIO", "CAP_SYS_PTRACE" };
 	struct js caps, set, cap;
 	int r = js_member(spec->process, "capabilities", &caps, err);
 
@@ -37,14 +36,11 @@ static int check_capabilities(const struct spec *spec, struct gs_err *err)
 		it = js_iter(set);
 		while (js_next_element(&it, &cap)) {
 			cleanup_free char *name = js_string(cap);
+			const char *refused = name ? gs_capability_refused(name) : NULL;
 
-			for (size_t j = 0; name && j < GS_ARRAY_SIZE(refused); j++)
-				/* runc takes any case, with or without CAP_ */
-				if (strcasecmp(name, refused[j]) == 0 ||
-				    strcasecmp(name, refused[j] + strlen("CAP_")) == 0)
-					return gs_err_set(err, EACCES,
-							  "a spot container may not have %s",
-							  refused[j]);
+			if (refused)
+				return gs_err_set(err, EACCES, "a spot container may not have %s",
+						  refused);
 		}
 	}
 	return 0;

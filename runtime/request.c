@@ -135,16 +135,17 @@ char *request_unknown_key(const struct spec *spec)
 		GS_KEY_FROM,  GS_KEY_PARTITION, GS_KEY_USER_ID, GS_KEY_VCPU,	   GS_KEY_VMEM,
 		GS_KEY_GRANT, GS_KEY_SHARE,	GS_KEY_LEND,	GS_KEY_LEND_AFTER, GS_KEY_IDENTITY,
 	};
+	static const char *const each[] = { GS_KEY_FROM ".", GS_KEY_VCPU ".", GS_KEY_VMEM "." };
 	struct js_iter it = js_iter(spec->annotations);
 	struct js k, v;
 
 	while (js_next_member(&it, &k, &v)) {
 		cleanup_free char *key = js_string(k);
 		bool meant = !key ||
-			     strncmp(key, GS_ANNOTATION_PREFIX, strlen(GS_ANNOTATION_PREFIX)) !=
-				     0 ||
-			     strncmp(key, GS_KEY_FROM ".", strlen(GS_KEY_FROM ".")) == 0;
+			     strncmp(key, GS_ANNOTATION_PREFIX, strlen(GS_ANNOTATION_PREFIX)) != 0;
 
+		for (size_t i = 0; i < GS_ARRAY_SIZE(each) && !meant; i++)
+			meant = strncmp(key, each[i], strlen(each[i])) == 0;
 		for (size_t i = 0; i < GS_ARRAY_SIZE(known) && !meant; i++)
 			meant = strcmp(key, known[i]) == 0;
 		if (!meant)
@@ -168,14 +169,21 @@ static int read_grant(const struct spec *spec, struct request *req, struct gs_er
 	return 0;
 }
 
-static int read_quantity(const struct spec *spec, const char *key,
+/* "<key>.<container>" is that container's own; the key alone is of all that have none. */
+static int read_quantity(const struct spec *spec, const struct who *who, const char *all,
 			 int (*parse)(const char *, int64_t *, struct gs_err *), int64_t *ret,
 			 struct gs_err *err)
 {
+	cleanup_free char *own = gs_asprintf("%s.%s", all, who->id.container);
 	cleanup_free char *text = NULL;
+	const char *key = own;
 	int r;
 
-	r = spec_annotation(spec, key, &text, err);
+	r = spec_annotation(spec, own, &text, err);
+	if (r == 0 && !text) {
+		key = all;
+		r = spec_annotation(spec, all, &text, err);
+	}
 	if (r < 0 || !text)
 		return r;
 	r = parse(text, ret, err);
@@ -197,9 +205,9 @@ int request_read(const struct spec *spec, const struct who *who, struct request 
 	if (r == 0)
 		r = read_grant(spec, &req, err);
 	if (r == 0)
-		r = read_quantity(spec, GS_KEY_VCPU, gs_quantity_milli, &req.vcpu_milli, err);
+		r = read_quantity(spec, who, GS_KEY_VCPU, gs_quantity_milli, &req.vcpu_milli, err);
 	if (r == 0)
-		r = read_quantity(spec, GS_KEY_VMEM, gs_quantity_units, &req.vmem_bytes, err);
+		r = read_quantity(spec, who, GS_KEY_VMEM, gs_quantity_units, &req.vmem_bytes, err);
 	if (r < 0) {
 		request_free(&req);
 		return r;

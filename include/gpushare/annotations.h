@@ -20,7 +20,10 @@
 #define GS_KEY_LEND GS_ANNOTATION_PREFIX "lend"
 #define GS_KEY_LEND_AFTER GS_ANNOTATION_PREFIX "lend-after"
 
-/* CPU and memory of an over-sold container, Kubernetes quantities; written by the webhook. */
+/*
+ * CPU and memory of an over-sold container, Kubernetes quantities; written by the webhook.
+ * "<key>.<container>" is that container's, the key alone that of all others of the pod.
+ */
 #define GS_KEY_VCPU GS_ANNOTATION_PREFIX "vcpu"
 #define GS_KEY_VMEM GS_ANNOTATION_PREFIX "vmem"
 

@@ -200,6 +200,26 @@ static void grants_and_limits(void **state)
 	}
 }
 
+/* A container's own key goes before that of the pod, and another container's says nothing. */
+static void limits_of_one_container(void **state)
+{
+	cleanup_request struct request req = { 0 };
+	cleanup_spec struct spec spec;
+	struct gs_err err = { 0 };
+
+	annotated(&spec, "\"gpushare.k8s.io/vcpu\":\"4\",\"gpushare.k8s.io/vcpu.dind\":\"1\","
+			 "\"gpushare.k8s.io/vmem\":\"4Ki\",\"gpushare.k8s.io/vmem.main\":\"1\"");
+	assert_null(request_unknown_key(&spec));
+	assert_int_equal(request_read(&spec, &me, &req, &err), 0);
+	assert_int_equal(req.vcpu_milli, 1000);
+	assert_int_equal(req.vmem_bytes, 4096);
+	request_free(&req);
+	spec_free(&spec);
+	annotated(&spec, "\"gpushare.k8s.io/vcpu\":\"4\",\"gpushare.k8s.io/vcpu.dind\":\"fast\"");
+	assert_int_equal(request_read(&spec, &me, &req, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "gpushare.k8s.io/vcpu.dind"));
+}
+
 /* A key of its own ends at 40 characters of the name; the long form has no such end. */
 static void long_container_names(void **state)
 {
@@ -290,8 +310,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_sources),	   cmocka_unit_test(refuses),
 		cmocka_unit_test(a_grant_is_never_quoted), cmocka_unit_test(grants_and_limits),
-		cmocka_unit_test(long_container_names),	   cmocka_unit_test(values_are_bounded),
-		cmocka_unit_test(sources_are_bounded),	   cmocka_unit_test(long_garbage_is_cut),
+		cmocka_unit_test(limits_of_one_container), cmocka_unit_test(long_container_names),
+		cmocka_unit_test(values_are_bounded),	   cmocka_unit_test(sources_are_bounded),
+		cmocka_unit_test(long_garbage_is_cut),
 	};
 
 	return cmocka_run_group_tests_name("request", tests, NULL, NULL);
