@@ -156,7 +156,7 @@ static int sell(json_t *pod, const struct ware *ware, bool trusted, struct gs_er
 	cleanup_free struct portion *portions = NULL;
 	struct portion most = { 0 };
 	json_t *container;
-	size_t n = 0;
+	size_t n = 0, i = 0;
 	int r;
 
 	for (struct walk walk = { 0 }; (container = next(pod, &walk));) {
@@ -178,9 +178,8 @@ static int sell(json_t *pod, const struct ware *ware, bool trusted, struct gs_er
 			most.after = p->after;
 	}
 	r = annotate(pod, ware, ware->key, most, trusted, err);
-	n = 0;
-	for (struct walk walk = { 0 }; r == 0 && (container = next(pod, &walk));) {
-		struct portion own = portions[n++];
+	for (struct walk walk = { 0 }; r == 0 && i < n && (container = next(pod, &walk));) {
+		struct portion own = portions[i++];
 
 		r = annotate_container(pod, ware, container, own, most, trusted, err);
 		if (r < 0)
