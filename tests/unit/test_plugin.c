@@ -360,6 +360,7 @@ static void nobody_there(void **state)
 static void sockets(void **state)
 {
 	struct scene *s = *state;
+	struct plugin *old;
 	struct stat st;
 
 	assert_int_equal(stat(s->socket, &st), 0);
@@ -372,10 +373,53 @@ static void sockets(void **state)
 	plugin_free(s->plugin);
 	rpcloop_until(&s->loop, &s->ended);
 	assert_false(tmpdir_has(s->dir, "p.sock"));
+	/* One that ends does not take the name from another that has it by now. */
+	plugin_begin(s, true);
+	old = s->plugin;
+	plugin_begin(s, true);
+	plugin_free(old);
+	while (s->alive > 1)
+		(void)rpcloop_step(&s->loop, -1, 10);
+	assert_true(tmpdir_has(s->dir, "p.sock"));
 	s->socket = tmpdir_path(s->dir, "no/such/folder.sock");
 	plugin_begin(s, true);
 	assert_int_equal(s->start_code, -EADDRNOTAVAIL);
 	assert_non_null(strstr(s->start_err.msg, "folder.sock"));
+}
+
+struct crowd {
+	bool enough;
+	int refused, others;
+};
+
+static void on_crowd(int code, const ProtobufCMessage *answer, const struct gs_err *err, void *arg)
+{
+	struct crowd *crowd = arg;
+
+	if (code == -EMSGSIZE && strstr(err->msg, "too many calls"))
+		crowd->refused++;
+	else
+		crowd->others++;
+	crowd->enough = crowd->refused >= 2;
+}
+
+/* Streams that stay: the 65th is refused, and the end waits for none of them. */
+static void too_many(void **state)
+{
+	V1beta1__Empty empty = V1BETA1__EMPTY__INIT;
+	struct scene *s = *state;
+	struct crowd crowd = { 0 };
+
+	for (int i = 0; i < 66; i++)
+		rpc_call(s->loop.rpc, s->socket, SERVICE "ListAndWatch", &empty.base,
+			 &v1beta1__empty__descriptor, 600000, on_crowd, &crowd);
+	rpcloop_until(&s->loop, &crowd.enough);
+	assert_int_equal(crowd.others, 0);
+	assert_int_equal(rpc_free(s->loop.rpc), 0);
+	assert_int_equal(crowd.refused, 2);
+	assert_int_equal(crowd.others, 64);
+	(void)close(s->loop.fd);
+	rpcloop_begin(&s->loop);
 }
 
 /* Every signal that can be is blocked in all threads but ours. */
@@ -417,6 +461,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_wrong_on_the_wire, setup, teardown),
 		cmocka_unit_test_setup_teardown(nobody_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(sockets, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(signals, setup, teardown),
 	};
 
