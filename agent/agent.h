@@ -103,6 +103,9 @@ struct agent {
 /* The record of the holding of that name; NULL: none. */
 struct hold *agent_hold(struct agent *agent, const char *name);
 
+/* Its state is another, or anew, by the event of that number: what was seen while idle is over. */
+void agent_hold_anew(struct hold *hold, uint64_t seq);
+
 /* The record of the holding that the plan has for that card; NULL: none. */
 struct hold *agent_hold_of_card(struct agent *agent, const char *card);
 

@@ -81,10 +81,7 @@ static bool is_exempt(const struct container *c, const struct settings *settings
 {
 	cleanup_free char *label = container_label(&c->rec);
 
-	for (size_t i = 0; i < settings->exempt.n; i++)
-		if (gs_glob_match(settings->exempt.v[i], label))
-			return true;
-	return false;
+	return gs_glob_any(&settings->exempt, label);
 }
 
 /* Is it so young that its process is waited for? */

@@ -63,9 +63,7 @@ static void on_state(struct agent *agent, const struct gs_kevent *event)
 		reconcile_soon(agent, AFTER_RETURN_MS);
 		break;
 	case GS_IDLE:
-		hold->seq = event->event_seq;
-		hold->asked_ms = 0;
-		hold->sampled_ms = hold->sample_ms = 0;
+		agent_hold_anew(hold, event->event_seq);
 		lend_consider(agent);
 		break;
 	case GS_UNKNOWN:

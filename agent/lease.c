@@ -67,29 +67,47 @@ static bool any_kept(struct agent *agent, const struct gs_strv *cards)
 	return false;
 }
 
+/* Revokes it. The pod of that UID (NULL: none) would be refused for ever by now, and goes, too. */
+static void end(struct agent *agent, const struct gs_grant *grant, const char *uid, const char *why)
+{
+	struct gs_err err = { 0 };
+	char buf[10];
+
+	if (uid)
+		pods_delete_uid(agent, uid, why);
+	if (gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
+		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",
+			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
+}
+
+/* The UID of the pod that it is bound to; the caller frees. NULL: of none, or it can't be read. */
+static char *bound_pod(const struct agent *agent, const struct gs_grant *grant)
+{
+	char *uid = NULL;
+
+	return gs_grant_bound_pod(agent->config.lib_dir, grant->name, &uid, NULL) == 0 ? uid : NULL;
+}
+
 /*
  * The node was restarted: the kubelet starts the spot pod anew, by a grant whose lease was of the
- * boot before, and its card's user has come back, too. The pod would be refused until he is away
- * again; another one, made in its place, finds a card that is free now.
+ * boot before, and its card's user has come back, too. Another pod, made in its place, finds a card
+ * that is free now.
  */
 static void end_of_last_boot(struct agent *agent, const struct gs_grant *grant, const char *boot_id)
 {
 	cleanup_free char *uid = NULL;
-	struct gs_err err = { 0 };
 	char buf[10];
 
 	/* without Kubernetes nobody would make another */
 	if (!agent->kube || !grant->lease_boot_id || strcmp(grant->lease_boot_id, boot_id) == 0 ||
 	    !any_kept(agent, &grant->cards))
 		return;
-	if (gs_grant_bound_pod(agent->config.lib_dir, grant->name, &uid, NULL) < 0 || !uid)
+	uid = bound_pod(agent, grant);
+	if (!uid)
 		return;
 	gs_log_fields(GS_LOG_INFO, "a grant ends with the restart of the node", "grant",
 		      gs_grant_short(grant->name, buf), "pod_uid", uid, NULL);
-	pods_delete_uid(agent, uid, "the node was restarted, and the user of its card is back");
-	if (gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
-		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",
-			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
+	end(agent, grant, uid, "the node was restarted, and the user of its card is back");
 }
 
 static void renew(struct agent *agent, const struct gs_grant *grant, const void *boot_id)
@@ -138,23 +156,15 @@ void lease_renew(struct agent *agent)
 	forget_old(agent);
 }
 
-/*
- * Who borrowed by it while we were not there was ended by the module. His pod would be refused for
- * ever by now, so it goes as well.
- */
+/* Who borrowed by it while we were not there was ended by the module. */
 static void revoke_one(struct agent *agent, const struct gs_grant *grant, const void *cards)
 {
 	cleanup_free char *uid = NULL;
-	struct gs_err err = { 0 };
-	char buf[10];
 
 	if (!gs_strv_intersect(&grant->cards, cards))
 		return;
-	if (gs_grant_bound_pod(agent->config.lib_dir, grant->name, &uid, NULL) == 0 && uid)
-		pods_delete_uid(agent, uid, "the holder of its card is back");
-	if (gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
-		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",
-			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
+	uid = bound_pod(agent, grant);
+	end(agent, grant, uid, "the holder of its card is back");
 }
 
 void lease_revoke_now(struct agent *agent)

@@ -102,9 +102,8 @@ static void take_event(struct node_watch *watch, const struct inotify_event *eve
 		watch_folder(watch, i);
 		seen_soon(watch);
 	}
-	for (size_t i = 0; i < watch->globs.n; i++)
-		if (gs_glob_match(watch->globs.v[i], path))
-			seen_soon(watch);
+	if (gs_glob_any(&watch->globs, path))
+		seen_soon(watch);
 }
 
 static void readable(uv_poll_t *poll, int status, int events)

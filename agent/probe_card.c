@@ -211,7 +211,8 @@ static int add_common_nodes(const struct vendor_side *side, struct probe_card *c
 			cleanup_free char *real = probe_path(found.v[j]);
 			struct stat st;
 
-			if (!any_glob(&side->driver.hook_nodes, found.v[j]) || stat(real, &st) < 0)
+			if (!gs_glob_any(&side->driver.hook_nodes, found.v[j]) ||
+			    stat(real, &st) < 0)
 				continue;
 			/* The first rule that matches counts, and may depend on the driver. */
 			if (gs_vendor_node(rules, found.v[j], major(st.st_rdev),
@@ -252,8 +253,8 @@ int probe_card_finish(const struct vendor_side *side, struct probe_card *card, s
 	for (size_t i = 0; i < card->n_nodes; i++) {
 		struct probe_node *node = &card->nodes[i];
 
-		node->hook = any_glob(&side->driver.hook_nodes, node->path);
-		node->revocable = any_glob(&side->revocable, node->path);
+		node->hook = gs_glob_any(&side->driver.hook_nodes, node->path);
+		node->revocable = gs_glob_any(&side->revocable, node->path);
 	}
 	return 0;
 }

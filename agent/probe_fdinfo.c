@@ -14,6 +14,7 @@
 #include "agent/probe_scan.h"
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "common/glob.h"
 #include "common/xalloc.h"
 
 #define FDINFO_MAX 65536
@@ -192,7 +193,7 @@ static void parse(char *text, struct client *client, bool *ret_has_id)
 
 static bool counts(const struct gs_strv *globs, const char *name)
 {
-	return !globs->n || any_glob(globs, name);
+	return !globs->n || gs_glob_any(globs, name);
 }
 
 struct reading {

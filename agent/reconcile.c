@@ -32,6 +32,13 @@
 /* Changes of the registry come in bunches. */
 #define SETTLE_MS 5
 
+void agent_hold_anew(struct hold *hold, uint64_t seq)
+{
+	hold->seq = seq;
+	hold->asked_ms = 0;
+	hold->sampled_ms = hold->sample_ms = 0;
+}
+
 struct hold *agent_hold(struct agent *agent, const char *name)
 {
 	for (size_t i = 0; i < agent->n_holds; i++)
@@ -93,10 +100,8 @@ static void take_holding(struct agent *agent, const struct gs_kholding *k)
 	}
 	if (is_new || hold->state != k->state || hold->seq != k->seq) {
 		hold->state = k->state;
-		hold->seq = k->seq;
+		agent_hold_anew(hold, k->seq);
 		hold->since_ms = k->since_ns / 1000000;
-		hold->asked_ms = 0;
-		hold->sampled_ms = hold->sample_ms = 0;
 		hold->drained = false; /* that was the last return's */
 		if (k->state == GS_RETURNING || k->state == GS_QUARANTINE)
 			back_begin(agent, hold);

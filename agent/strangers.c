@@ -97,10 +97,7 @@ static bool is_exempt(const struct agent *agent, pid_t pid)
 
 	if (!globs->n || gs_proc_cgroup(pid, &cgroup, NULL) < 0)
 		return false;
-	for (size_t i = 0; i < globs->n; i++)
-		if (gs_glob_match_across(globs->v[i], cgroup))
-			return true;
-	return false;
+	return gs_glob_any_across(globs, cgroup);
 }
 
 /*

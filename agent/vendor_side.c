@@ -8,21 +8,12 @@
 #include "common/catalogue_check.h"
 #include "common/cleanup.h"
 #include "common/doc.h"
-#include "common/glob.h"
 #include "common/json.h"
 #include "common/xalloc.h"
 
 const struct gs_vendor *vendor_side_rules(const struct vendor_side *side)
 {
 	return &side->rules.v[0];
-}
-
-bool any_glob(const struct gs_strv *globs, const char *path)
-{
-	for (size_t i = 0; i < globs->n; i++)
-		if (gs_glob_match(globs->v[i], path))
-			return true;
-	return false;
 }
 
 static void number_of_free(struct number_of *number)

@@ -70,7 +70,4 @@ void vendor_side_free(struct vendor_side *side);
 /* The only vendor of its rules. */
 const struct gs_vendor *vendor_side_rules(const struct vendor_side *side);
 
-/* Does one of the globs match the path? */
-bool any_glob(const struct gs_strv *globs, const char *path);
-
 #endif

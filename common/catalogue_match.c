@@ -84,22 +84,6 @@ const struct gs_env *gs_vendor_env(const struct gs_vendor *vendor, const char *n
 	return NULL;
 }
 
-static bool any_matches(const struct gs_strv *globs, const char *path)
-{
-	for (size_t i = 0; i < globs->n; i++)
-		if (gs_glob_match(globs->v[i], path))
-			return true;
-	return false;
-}
-
-static bool any_matches_across(const struct gs_strv *globs, const char *path)
-{
-	for (size_t i = 0; i < globs->n; i++)
-		if (gs_glob_match_across(globs->v[i], path))
-			return true;
-	return false;
-}
-
 /* Is @source one of the driver's files that would stand at @glob if the driver's root were "/"? */
 static bool below_a_root(const struct gs_strv *roots, const char *glob, const char *source)
 {
@@ -131,7 +115,7 @@ const struct gs_mount *gs_vendor_mount(const struct gs_vendor *vendor, const cha
 
 		if (!gs_glob_match(mount->to, destination))
 			continue;
-		if (mount->from.n ? any_matches(&mount->from, source) :
+		if (mount->from.n ? gs_glob_any(&mount->from, source) :
 				    below_a_root(&vendor->roots, mount->to, source))
 			return mount;
 	}
@@ -140,12 +124,12 @@ const struct gs_mount *gs_vendor_mount(const struct gs_vendor *vendor, const cha
 
 bool gs_vendor_hook(const struct gs_vendor *vendor, const char *path)
 {
-	return gs_path_plain(path) && any_matches_across(&vendor->hooks, path);
+	return gs_path_plain(path) && gs_glob_any_across(&vendor->hooks, path);
 }
 
 bool gs_vendor_next_hook(const struct gs_vendor *vendor, const char *path)
 {
-	return gs_path_plain(path) && any_matches_across(&vendor->next_hooks, path);
+	return gs_path_plain(path) && gs_glob_any_across(&vendor->next_hooks, path);
 }
 
 bool gs_vendor_next_runtime(const struct gs_vendor *vendor, const char *path)

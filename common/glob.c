@@ -171,6 +171,22 @@ bool gs_glob_match_across(const char *glob, const char *s)
 	return match(glob, glob + strlen(glob), s, NULL, true);
 }
 
+bool gs_glob_any(const struct gs_strv *globs, const char *s)
+{
+	for (size_t i = 0; i < globs->n; i++)
+		if (gs_glob_match(globs->v[i], s))
+			return true;
+	return false;
+}
+
+bool gs_glob_any_across(const struct gs_strv *globs, const char *s)
+{
+	for (size_t i = 0; i < globs->n; i++)
+		if (gs_glob_match_across(globs->v[i], s))
+			return true;
+	return false;
+}
+
 const char *gs_glob_mistake(const char *glob)
 {
 	size_t depth = 0;

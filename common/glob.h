@@ -17,11 +17,17 @@
 
 #include <stdbool.h>
 
+#include "common/buf.h"
+
 /* Does the whole of @s match @glob, which gs_glob_mistake() has passed? */
 bool gs_glob_match(const char *glob, const char *s);
 
 /* The same, with '*', '?' and [...] matching '/' too: for programs that may be in any folder. */
 bool gs_glob_match_across(const char *glob, const char *s);
+
+/* Does one of @globs match, as gs_glob_match() and gs_glob_match_across() do? */
+bool gs_glob_any(const struct gs_strv *globs, const char *s);
+bool gs_glob_any_across(const struct gs_strv *globs, const char *s);
 
 /* What is wrong with the pattern, as in "a '[' without its ']'"; NULL: nothing. */
 const char *gs_glob_mistake(const char *glob);

@@ -105,15 +105,14 @@ static bool asks_for_card(const struct admission_policy *policy, const json_t *p
 		const json_t *container;
 		json_t *v;
 		const char *name;
-		size_t i, j;
+		size_t i;
 
 		json_array_foreach(pod_containers(pod, list), i, container) {
 			json_t *limits = pod_object(pod_object(container, "resources"), "limits");
 
 			json_object_foreach(limits, name, v) {
-				for (j = 0; j < policy->cards.n; j++)
-					if (gs_glob_match(policy->cards.v[j], name))
-						return true;
+				if (gs_glob_any(&policy->cards, name))
+					return true;
 			}
 		}
 	}

@@ -144,13 +144,6 @@ static json_t *next(const json_t *pod, struct walk *walk)
 	return NULL;
 }
 
-static int prefix(const json_t *container, struct gs_err *err)
-{
-	cleanup_free char *name = pod_container_name(container);
-
-	return gs_err_prefix(err, "container %s", name);
-}
-
 static int sell(json_t *pod, const struct ware *ware, bool trusted, struct gs_err *err)
 {
 	cleanup_free struct portion *portions = NULL;
@@ -171,7 +164,7 @@ static int sell(json_t *pod, const struct ware *ware, bool trusted, struct gs_er
 				       "is limited to that",
 				       ware->resource);
 		if (r < 0)
-			return prefix(container, err);
+			return pod_container_prefix(container, err);
 		if (p->before > most.before)
 			most.before = p->before;
 		if (p->after > most.after)
@@ -183,7 +176,7 @@ static int sell(json_t *pod, const struct ware *ware, bool trusted, struct gs_er
 
 		r = annotate_container(pod, ware, container, own, most, trusted, err);
 		if (r < 0)
-			return prefix(container, err);
+			return pod_container_prefix(container, err);
 		pod_drop(container, ware->resource);
 		if (own.after)
 			pod_ask(container, ware->sold, own.after);
@@ -249,7 +242,7 @@ int oversold_update(const json_t *before, const json_t *now, struct gs_err *err)
 			(void)gs_err_set(err, EACCES,
 					 "%s of an over-sold container can't be given back",
 					 wares[i].resource);
-			return prefix(container, err);
+			return pod_container_prefix(container, err);
 		}
 	}
 	return 0;

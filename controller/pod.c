@@ -188,6 +188,13 @@ char *pod_container_name(const json_t *container)
 	return name ? gs_quote(name, strlen(name)) : gs_strdup("without a name");
 }
 
+int pod_container_prefix(const json_t *container, struct gs_err *err)
+{
+	cleanup_free char *name = pod_container_name(container);
+
+	return gs_err_prefix(err, "container %s", name);
+}
+
 const char *pod_resource(const json_t *container, const char *which, const char *resource)
 {
 	return json_string_value(

@@ -39,6 +39,9 @@ json_t *pod_containers(const json_t *pod, enum pod_list list);
 /* The container's name for a message, quoted and cut; the caller frees. */
 char *pod_container_name(const json_t *container);
 
+/* Puts "container <its name>: " in front of the message. Gives the error's code. */
+int pod_container_prefix(const json_t *container, struct gs_err *err);
+
 /* The member @key of @object, if it is an object; else NULL. Both may be missing. */
 json_t *pod_object(const json_t *object, const char *key);
 

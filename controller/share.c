@@ -10,14 +10,6 @@
 #include "gpushare/annotations.h"
 #include "gpushare/resources.h"
 
-static bool matches(const struct gs_strv *globs, const char *name)
-{
-	for (size_t i = 0; i < globs->n; i++)
-		if (gs_glob_match(globs->v[i], name))
-			return true;
-	return false;
-}
-
 /* The cards among the names of @side, each once in @ret. */
 static void find_cards(const struct admission_policy *policy, const json_t *container,
 		       const char *side, struct gs_strv *ret)
@@ -27,7 +19,7 @@ static void find_cards(const struct admission_policy *policy, const json_t *cont
 
 	json_object_foreach(quantities, name, v) {
 		/* names come by the thousand in a hostile pod, kinds of cards do not */
-		if (matches(&policy->cards, name) && ret->n < 64)
+		if (gs_glob_any(&policy->cards, name) && ret->n < 64)
 			gs_strv_add_once(ret, name);
 	}
 }
@@ -53,7 +45,7 @@ static int share_container(const struct admission_policy *policy, bool on, json_
 	for (size_t i = 0; r == 0 && i < cards.n; i++) {
 		cleanup_free char *quoted = gs_quote(cards.v[i], strlen(cards.v[i]));
 
-		if (matches(&policy->slices, cards.v[i]))
+		if (gs_glob_any(&policy->slices, cards.v[i]))
 			return gs_err_set(err, EINVAL,
 					  "%s is a part of a card, and only whole cards are shared",
 					  quoted);
@@ -90,11 +82,8 @@ int share_apply(const struct admission_policy *policy, json_t *pod, struct gs_er
 		json_array_foreach(pod_containers(pod, list), i, container) {
 			int r = share_container(policy, on, container, err);
 
-			if (r < 0) {
-				cleanup_free char *name = pod_container_name(container);
-
-				return gs_err_prefix(err, "container %s", name);
-			}
+			if (r < 0)
+				return pod_container_prefix(container, err);
 		}
 	}
 	return 0;

@@ -46,12 +46,7 @@ static int check_container(const json_t *container, struct gs_err *err)
 		r = gs_err_set(err, EACCES, "a spot container may not be privileged");
 	else
 		r = check_capabilities(security, err);
-	if (r < 0) {
-		cleanup_free char *name = pod_container_name(container);
-
-		return gs_err_prefix(err, "container %s", name);
-	}
-	return 0;
+	return r < 0 ? pod_container_prefix(container, err) : 0;
 }
 
 static int check_namespaces(const json_t *spec, struct gs_err *err)

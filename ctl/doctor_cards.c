@@ -140,9 +140,8 @@ static bool has_driver(const char *devices, const struct gs_vendor *vendor, unsi
 			end += strspn(end, " ");
 			len = strcspn(end, " \n");
 			name = gs_strndup(end, len);
-			for (size_t i = 0; vendor && i < vendor->chrdevs.n; i++)
-				if (gs_glob_match(vendor->chrdevs.v[i], name))
-					return true;
+			if (vendor && gs_glob_any(&vendor->chrdevs, name))
+				return true;
 		}
 		line += strcspn(line, "\n");
 		line += *line == '\n';

@@ -7,6 +7,7 @@
 #define TESTS_VM_INSN_H
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #ifdef __x86_64__
 static inline uint64_t insn_now(void)
@@ -36,5 +37,19 @@ static inline double insn_per_tick(void)
 	return 1e9 / (double)hz;
 }
 #endif
+
+static inline int insn_by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The median of @n values; they are in order then. */
+static inline double insn_median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(v[0]), insn_by_value);
+	return v[n / 2];
+}
 
 #endif

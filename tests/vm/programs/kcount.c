@@ -82,13 +82,6 @@ static void call(void)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void measure(void)
 {
 	double each[BATCHES], median;
@@ -103,8 +96,7 @@ static void measure(void)
 			call();
 		each[batch] = (double)(insn_now() - begin) * insn_per_tick() / CALLS;
 	}
-	qsort(each, BATCHES, sizeof(each[0]), by_value);
-	median = each[BATCHES / 2];
+	median = insn_median(each, BATCHES);
 	for (int i = 0; i < BATCHES; i++)
 		same += each[i] > median - EXACT && each[i] < median + EXACT;
 	printf("insn=%.1f same=%u of=%d calls=%llu", median, same, BATCHES,

@@ -164,19 +164,6 @@ static double bare(void)
 	return store();
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double median(double *v, size_t n)
-{
-	qsort(v, n, sizeof(v[0]), by_value);
-	return v[n / 2];
-}
-
 /* ---- All together. */
 
 static pid_t start(void)
@@ -235,8 +222,8 @@ int main(int argc, char **argv)
 		bares[i] = bare();
 	}
 	printf("sample=%.0f store=%.0f bare=%.0f mappings=%zu rounds=%zu\n",
-	       median(samples, rounds), median(stores, rounds), median(bares, rounds), n_mappings,
-	       rounds);
+	       insn_median(samples, rounds), insn_median(stores, rounds),
+	       insn_median(bares, rounds), n_mappings, rounds);
 
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
