@@ -207,6 +207,17 @@ struct gs_call {
 
 extern struct mutex gs_hooks;
 extern struct mutex gs_config;
+
+/*
+ * gs_hooks_lock() - takes gs_hooks, for those who can't be told to try again: workers, and rmmod
+ *
+ * Asleep meanwhile, and idle in the kernel's eyes: whoever has the lock may wait for ftrace for
+ * minutes, and the checker of hung tasks, which may panic, has nothing to say of those behind him.
+ *
+ * Context: process, none of our locks held.
+ */
+void gs_hooks_lock(void);
+
 extern unsigned int gs_config_generation; /* counts objects that come or go; under gs_config */
 extern spinlock_t gs_lock;
 extern bool gs_going;

@@ -88,6 +88,12 @@ u32 gs_features(void)
 	return have;
 }
 
+void gs_hooks_lock(void)
+{
+	while (!mutex_trylock(&gs_hooks))
+		schedule_timeout_idle(1);
+}
+
 /* Also called when a module's init has failed: what it hooked is gone as well then. */
 static int module_event(struct notifier_block *nb, unsigned long event, void *data)
 {
@@ -96,7 +102,7 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 	/* A stranger does not wait for what we do. */
 	if (!gs_hooks_in(data))
 		return NOTIFY_DONE;
-	mutex_lock(&gs_hooks);
+	gs_hooks_lock();
 	mutex_lock(&gs_config);
 	gs_node_module_going(data);
 	mutex_unlock(&gs_config);
@@ -167,7 +173,7 @@ err_queues:
  */
 static void __exit gs_exit(void)
 {
-	mutex_lock(&gs_hooks);
+	gs_hooks_lock();
 	mutex_lock(&gs_config);
 	WRITE_ONCE(gs_going, true);
 	gs_holding_wake_all();

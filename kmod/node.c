@@ -403,7 +403,7 @@ bool gs_nodes_check(void)
 
 static void check(struct work_struct *work)
 {
-	mutex_lock(&gs_hooks);
+	gs_hooks_lock();
 	mutex_lock(&gs_config);
 	if (!gs_going)
 		gs_nodes_check();

@@ -415,7 +415,7 @@ static void learn_work(struct work_struct *work)
 	struct learn *learn = container_of(work, struct learn, work);
 	struct gs_node *node;
 
-	mutex_lock(&gs_hooks);
+	gs_hooks_lock();
 	node = gs_going ? NULL : gs_node_find(file_inode(learn->file)->i_rdev);
 	/* Nodes come and go with gs_hooks held. */
 	if (node && !gs_node_hook_map(node, learn->fault, GS_FAULT, NULL))

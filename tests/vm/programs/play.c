@@ -26,7 +26,8 @@
  *	heard                   takes them all
  *	numbered H              the event of its state has the number that LEND or RELEASE need
  *	toucher H A NODE KIND   whom the last touch event of H named
- *	gap WHO STEP STEP MIN [MAX]     milliseconds between the last two such events of this scene
+ *	gap WHO STEP STEP MIN [MAX]     milliseconds between the last two such events of this scene;
+ *	                        MAX is of a kernel that does not look for bugs
  *	log N REGEX             so many lines of the card's log of this scene match
  *	before REGEX REGEX      the first match of one lies before that of the other
  *	kill A [SIGNAL], freeze A, thaw A, wait MS

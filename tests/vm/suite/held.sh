@@ -65,6 +65,7 @@ now_held() {
 # what it says, or they would be taken for it.)
 dmesg -c >/dev/null
 expect_kernel "task fgpu:.* blocked for more than"
+hung_after=$(cat /proc/sys/kernel/hung_task_timeout_secs)
 echo 3 >/proc/sys/kernel/hung_task_timeout_secs
 fgpu sleep $card 100000 uninterruptible >/dev/null 2>&1 &
 stuck=$!
@@ -297,6 +298,7 @@ end "$b"
 kt watch-del b
 
 echo 0 >/proc/sys/kernel/hung_task_panic
+echo "$hung_after" >/proc/sys/kernel/hung_task_timeout_secs
 agent_down
 end "$m"
 check "all is taken away" no_cards

@@ -724,10 +724,12 @@ m open g v0
 times h lend_after=1
 state h idle
 heard
+times h lend_after=60000
 m ping g
 saw h active/touch
 toucher h m v0 ioctl
 m close g
+times h lend_after=1
 state h idle
 keep h
 heard

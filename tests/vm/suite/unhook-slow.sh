@@ -27,6 +27,17 @@ mkdir $spot
 echo "1000 100000" >$spot/cpu.max
 sh -c "echo \$\$ >$spot/cgroup.procs; exec spin 500" >/tmp/spin 2>&1 &
 wait_for 60 grep -q spinning /tmp/spin
+# Who waits for the grace period is a hung task to the kernel, as with any user of ftrace. Those of
+# ours who wait for him are none.
+hung_after=$(cat /proc/sys/kernel/hung_task_timeout_secs)
+echo -1 >/proc/sys/kernel/hung_task_warnings
+expect_kernel "task kt:.* blocked for more than"
+dmesg -c >/dev/null
+echo 1 >/proc/sys/kernel/hung_task_timeout_secs
+# hung WHO: the kernel has told of such a task.
+hung() {
+	dmesg | grep -q "INFO: task $1:.* blocked for more than"
+}
 (
 	kt unhook /dev/fakegpu-uvm
 	: >/tmp/unhooked
@@ -38,6 +49,11 @@ check "his call was let go by the agent's word, not for want of it" \
 	test "$(kt status settled) $(kt status hold_max) $(kt status returns)" = "0 0 1"
 check "the borrower is dead" wait_for 20 sh -c "! kill -0 $borrower"
 check "who asks gets an answer" kt state h
+check "the kernel tells of the task that waits" wait_for 20 hung kt
+kt state h >/dev/null
+sleep 3
+check "... and of none that waits for it" sh -c "! dmesg | grep -q 'INFO: task kworker'"
+echo "$hung_after" >/proc/sys/kernel/hung_task_timeout_secs
 check "all that before the unhook was over" test ! -e /tmp/unhooked
 
 echo 1 >$spot/cgroup.kill
