@@ -98,6 +98,7 @@ COMMON_OBJS := $(call objs,$(wildcard common/*.c))
 RUNTIME_OBJS := $(call objs,$(filter-out $(RUNTIME_MAINS),$(wildcard runtime/*.c)))
 CTL_OBJS := $(call objs,$(filter-out ctl/main.c,$(wildcard ctl/*.c)))
 CONTROLLER_OBJS := $(call objs,$(wildcard controller/*.c))
+KUBE_OBJS := $(call objs,$(wildcard kube/*.c))
 AGENT_OBJS := $(call objs,$(filter-out $(AGENT_MAINS),$(wildcard agent/*.c)) $(PROTOS))
 
 all: $(PROGRAMS) ## every program, into build/
@@ -107,7 +108,8 @@ $(B)/gpushare-hook: $(call objs,runtime/hook.c) $(B)/libgsruntime.a $(B)/libgpus
 $(B)/gpushare-spec: $(call objs,runtime/dryrun.c) $(B)/libgsruntime.a $(B)/libgpushare.a
 $(B)/gpusharectl: $(call objs,ctl/main.c) $(B)/libgsctl.a $(B)/libgpushare.a
 
-$(B)/gpushared: $(call objs,agent/main.c) $(B)/libgsagent.a $(B)/libgpushare.a
+$(B)/gpushared: $(call objs,agent/main.c) $(B)/libgsagent.a $(B)/libgskube.a \
+	$(B)/libgpushare.a
 $(B)/gpushare-probe: $(call objs,agent/probe.c) $(B)/libgsagent.a $(B)/libgpushare.a
 
 $(B)/gpushare-runtime $(B)/gpushare-hook: MODE = $(or $(STATIC),$(PIE))
@@ -125,6 +127,7 @@ $(B)/libgsruntime.a: $(RUNTIME_OBJS)
 $(B)/libgsctl.a: $(CTL_OBJS)
 $(B)/libgsagent.a: $(AGENT_OBJS)
 $(B)/libgscontroller.a: $(CONTROLLER_OBJS)
+$(B)/libgskube.a: $(KUBE_OBJS)
 
 # Made anew each time: ar would keep the object of a source file that is gone.
 $(B)/lib%.a:
@@ -235,7 +238,7 @@ lint: ## formatting, static analysers, house rules
 	@LINT_CPPFLAGS=$(call quote,$(GS_CPPFLAGS)) tests/lint/lint.sh
 
 format: ## clang-format over every C file
-	find common include runtime ctl agent controller kmod tests -name '*.[ch]' \
+	find common include runtime ctl agent controller kube kmod tests -name '*.[ch]' \
 		-not -path '*/cases/*' -print0 | xargs -0 -r clang-format-14 -i
 
 clean: ## remove build/

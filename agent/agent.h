@@ -12,7 +12,7 @@
 #include "agent/container.h"
 #include "agent/inventory.h"
 #include "agent/kernel.h"
-#include "agent/kube.h"
+#include "kube/kube.h"
 #include "agent/plan.h"
 #include "agent/settings.h"
 #include "common/config.h"

@@ -11,7 +11,7 @@
 #include "agent/agent.h"
 #include "agent/events.h"
 #include "agent/hooker.h"
-#include "agent/metrics.h"
+#include "common/metrics.h"
 #include "agent/notify.h"
 #include "agent/observe.h"
 #include "agent/pods.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent/http.h"
-#include "agent/metrics.h"
+#include "common/metrics.h"
 #include "agent/observe.h"
 #include "agent/sandbox.h"
 #include "agent/strangers.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "agent/kube.h"
+#include "kube/kube.h"
 #include "common/buf.h"
 #include "common/err.h"
 

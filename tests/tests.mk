@@ -8,7 +8,7 @@ UNIT_SRCS := $(wildcard tests/unit/test_*.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRCS))
 UNIT_OBJS := $(call objs,$(filter-out $(UNIT_SRCS),$(wildcard tests/unit/*.c)))
 OUR_LIBS := $(B)/libgsctl.a $(B)/libgsruntime.a $(B)/libgsagent.a $(B)/libgscontroller.a \
-	$(B)/libgpushare.a
+	$(B)/libgskube.a $(B)/libgpushare.a
 
 -include tests/unit/flags.mk
 

@@ -82,10 +82,16 @@ finds() {
 	echo '#include "runtime/x.h"' >>ctl/a.c
 	echo '#include "ctl/x.h"' >>common/good.h
 	echo '#include "common/x.h"' >include/gpushare/a.h
+	mkdir agent kube
+	echo '#include "kube/x.h"' | tee agent/ok.c >>ctl/a.c
+	echo '#include "agent/x.h"' >kube/a.c
 	echo '#include "../runtime/x.h"' >>runtime/good.c
 	finds "ctl/a.c:1: ctl must not include runtime/x.h"
 	finds "common/good.h:11: common must not include ctl/x.h"
 	finds "include/gpushare/a.h:1: include must not include common/x.h"
+	finds "ctl/a.c:2: ctl must not include kube/x.h"
+	finds "kube/a.c:1: kube must not include agent/x.h"
+	[[ $output != *agent/ok.c*must* ]]
 	finds "runtime/good.c:14: include by a relative path"
 }
 

@@ -3,7 +3,7 @@
 #ifndef GPUSHARE_TESTS_KUBECLIENT_H
 #define GPUSHARE_TESTS_KUBECLIENT_H
 
-#include "agent/kube_impl.h"
+#include "kube/impl.h"
 
 /*
  * What the client told, a line each:

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "agent/kube_impl.h"
+#include "kube/impl.h"
 #include "common/cleanup.h"
 #include "common/xalloc.h"
 

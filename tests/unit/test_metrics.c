@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/metrics.h"
+#include "common/metrics.h"
 
 static const double bounds[] = { 0.001, 0.01, 0.25, 5 };
 static const struct metric lends = {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/kube_impl.h"
+#include "kube/impl.h"
 #include "common/cleanup.h"
 #include "common/utf8.h"
 #include "common/xalloc.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/kube_impl.h"
+#include "kube/impl.h"
 
 /* What stands around a list's items. */
 #define REST_MAX (1 << 20)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/metrics_family.h"
+#include "common/metrics_family.h"
 
 /* Room for a double or a uint64_t as text. */
 #define NUMBER 32

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers for Prometheus: families with labels, and their text (exposition format 0.0.4). */
-#ifndef GPUSHARE_AGENT_METRICS_H
-#define GPUSHARE_AGENT_METRICS_H
+#ifndef GPUSHARE_COMMON_METRICS_H
+#define GPUSHARE_COMMON_METRICS_H
 
 #include <stddef.h>
 

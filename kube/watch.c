@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/kube_impl.h"
+#include "kube/impl.h"
 #include "common/cleanup.h"
 #include "common/xalloc.h"
 

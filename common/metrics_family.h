@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What metrics.c keeps and metrics_text.c writes; nobody else's. */
-#ifndef GPUSHARE_AGENT_METRICS_FAMILY_H
-#define GPUSHARE_AGENT_METRICS_FAMILY_H
+#ifndef GPUSHARE_COMMON_METRICS_FAMILY_H
+#define GPUSHARE_COMMON_METRICS_FAMILY_H
 
 #include <stdint.h>
 
-#include "agent/metrics.h"
+#include "common/metrics.h"
 
 struct series {
 	char *labels; /* as they stand between the braces, escaped: the key too */

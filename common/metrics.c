@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/metrics_family.h"
+#include "common/metrics_family.h"
 #include "common/cleanup.h"
 #include "common/utf8.h"
 #include "common/xalloc.h"

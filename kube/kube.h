@@ -6,8 +6,8 @@
  * libcurl's. Callbacks come from the loop alone, never out of a call that the caller made; they may
  * call anything here but kube_free().
  */
-#ifndef GPUSHARE_AGENT_KUBE_H
-#define GPUSHARE_AGENT_KUBE_H
+#ifndef GPUSHARE_KUBE_KUBE_H
+#define GPUSHARE_KUBE_KUBE_H
 
 #include <stdbool.h>
 #include <uv.h>

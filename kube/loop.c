@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/kube_impl.h"
+#include "kube/impl.h"
 #include "common/xalloc.h"
 
 struct kube_socket {

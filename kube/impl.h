@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the Kubernetes client share; everybody else takes agent/kube.h. */
-#ifndef GPUSHARE_AGENT_KUBE_IMPL_H
-#define GPUSHARE_AGENT_KUBE_IMPL_H
+/* What the files of the Kubernetes client share; everybody else takes kube/kube.h. */
+#ifndef GPUSHARE_KUBE_IMPL_H
+#define GPUSHARE_KUBE_IMPL_H
 
 #include <curl/curl.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "agent/kube.h"
+#include "kube/kube.h"
 #include "common/buf.h"
 #include "common/js.h"
 
@@ -122,7 +122,7 @@ unsigned int kube_random(unsigned int n);
 /* Milliseconds of the loop's clock. */
 uint64_t kube_now(const struct kube *kube);
 
-/* ---- kube_loop.c: libcurl's multi interface in the loop. */
+/* ---- kube/loop.c: libcurl's multi interface in the loop. */
 
 /* Makes kube->multi and its timer. */
 int kube_loop_init(struct kube *kube, struct gs_err *err);
@@ -130,7 +130,7 @@ int kube_loop_init(struct kube *kube, struct gs_err *err);
 /* Frees kube->multi, of which no transfer may be left, and closes the handles. */
 void kube_loop_close(struct kube *kube);
 
-/* ---- kube_token.c */
+/* ---- kube/token.c */
 
 /*
  * The header line with the token, read again where the file is another one or @kube forgot it; the
@@ -139,7 +139,7 @@ void kube_loop_close(struct kube *kube);
 int kube_token(struct kube *kube, const char **ret, struct gs_err *err);
 void kube_token_forget(struct kube *kube);
 
-/* ---- kube_http.c */
+/* ---- kube/http.c */
 
 /* Sets the last group of members; the owner's stay. */
 void kube_request_init(struct kube *kube, struct kube_request *req);
@@ -162,19 +162,19 @@ void kube_request_close(struct kube_request *req, void (*closed)(struct kube_req
 /* Called by the loop's part: a transfer ended. */
 void kube_request_ended(struct kube_request *req, CURLcode code);
 
-/* ---- kube_status.c: an answer that is not good */
+/* ---- kube/status.c: an answer that is not good */
 
 /* Fills @ret of @status and the body @said (of what is tried again and what is final alike). */
 void kube_status(const struct kube_request *req, long status, struct kube_answer *ret,
 		 char **ret_message);
 
-/* ---- kube_pod.c */
+/* ---- kube/pod.c */
 
 /* Takes what we need out of a Pod object; the caller frees. -EINVAL: no namespace, name or UID. */
 int kube_pod_read(struct js object, struct kube_pod *ret, struct gs_err *err);
 void kube_pod_free(struct kube_pod *pod);
 
-/* ---- kube_cut.c: cuts what comes into objects, with bounded memory */
+/* ---- kube/cut.c: cuts what comes into objects, with bounded memory */
 
 struct kube_cut {
 	struct kube *kube;
@@ -196,7 +196,7 @@ int kube_cut_list(struct kube_cut *cut, const char *data, size_t len);
 /* A stream of lines, an object each. -EBADMSG: one is no JSON. */
 int kube_cut_lines(struct kube_cut *cut, const char *data, size_t len);
 
-/* ---- kube_watch.c, kube_delete.c, kube_event.c: what kube_free() calls of each */
+/* ---- kube/watch.c, delete.c, event.c: what kube_free() calls of each */
 void kube_watch_close(struct kube *kube);
 void kube_delete_close(struct kube *kube);
 void kube_event_close(struct kube *kube);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/kube_impl.h"
+#include "kube/impl.h"
 #include "common/xalloc.h"
 
 #define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"

@@ -14,7 +14,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "agent/kube_impl.h"
+#include "kube/impl.h"
 #include "common/xalloc.h"
 
 #define SAID_MAX (64 << 10)

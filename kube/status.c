@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/kube_impl.h"
+#include "kube/impl.h"
 #include "common/xalloc.h"
 
 static int errno_of(long status)
