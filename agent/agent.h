@@ -17,6 +17,7 @@
 #include "agent/settings.h"
 #include "common/config.h"
 
+struct ends;
 struct evictions;
 struct hooker;
 struct http;
@@ -76,6 +77,7 @@ struct agent {
 	struct notify *notify;
 	struct server *server;
 	struct evictions *evictions;
+	struct ends *ends; /* of containers' processes; NULL: none was there yet */
 
 	/* Made anew by each reconcile(). */
 	struct containers containers;

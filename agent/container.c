@@ -18,6 +18,9 @@
 /* How long the next runtime may take from the end of what we do at a create: hooks of others. */
 #define STARTING_MS 120000
 
+/* A record that was not taken over from what was read before. */
+#define FRESH SIZE_MAX
+
 static void container_free(struct container *c)
 {
 	gs_record_free(&c->rec);
@@ -109,11 +112,18 @@ static bool same_process(const struct gs_hook_record *hook)
 	return r < 0 ? r != -ESRCH : start == hook->start_ticks;
 }
 
+/* Is it this machine, or this program, that has run out of something, and not a record's fault? */
+static bool is_scarce(int r)
+{
+	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+}
+
 /* What its process is; known for ever once it was seen. */
 static void see_process(const char *run_dir, struct container *c)
 {
 	pid_t pid = 0;
 	bool known;
+	int r;
 
 	c->deleted = gs_registry_marked(run_dir, c->rec.id);
 	if (c->hook.pid) { /* who has ended does not begin again */
@@ -121,8 +131,9 @@ static void see_process(const char *run_dir, struct container *c)
 	} else {
 		/* first: a record that comes after the question would be a dead one's for ever */
 		known = gs_registry_read_hook(run_dir, c->rec.id, &c->hook, NULL) == 0;
-		c->alive = gs_registry_alive(run_dir, &c->rec, &pid, NULL) == 0;
-		if (!known && c->alive &&
+		r = gs_registry_alive(run_dir, &c->rec, &pid, NULL);
+		c->alive = r == 0 || (c->alive && is_scarce(r));
+		if (!known && r == 0 &&
 		    gs_registry_read_hook(run_dir, c->rec.id, &c->hook, NULL) < 0)
 			complete(run_dir, c, pid);
 	}
@@ -162,28 +173,30 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Takes over what is known of that record, if it is the same one; both are sorted by their ids. */
-static bool take_over(const char *run_dir, const char *id, struct containers *before, size_t *at,
-		      struct container *c)
+/*
+ * Takes over what is known of that record, if it is the same one; both are sorted by their ids.
+ * Gives where it stood in @before, or FRESH.
+ */
+static size_t take_over(const char *run_dir, const char *id, struct containers *before, size_t *at,
+			struct container *c)
 {
 	struct container *was;
 
 	while (before && *at < before->n && strcmp(before->v[*at].rec.id, id) < 0)
 		(*at)++;
 	if (!before || *at == before->n)
-		return false;
+		return FRESH;
 	was = &before->v[*at];
 	if (strcmp(was->rec.id, id) != 0 || !c->ino || was->ino != c->ino ||
 	    !same_time(&was->made, &c->made))
-		return false;
-	(*at)++;
+		return FRESH;
 	*c = *was;
 	*was = (struct container){ 0 };
 	if (c->inherited)
 		gs_strv_free(&c->cards);
 	c->inherited = false;
 	see_process(run_dir, c);
-	return true;
+	return (*at)++;
 }
 
 /*
@@ -243,12 +256,61 @@ bool containers_same(const char *run_dir, const struct containers *containers)
 	return true;
 }
 
+/* It could not be read to the end: what was taken over is as it was. */
+static void give_back(struct containers *before, struct containers *taken, const size_t *from)
+{
+	for (size_t i = 0; from && i < taken->n; i++)
+		if (from[i] != FRESH) {
+			before->v[from[i]] = taken->v[i];
+			taken->v[i] = (struct container){ 0 };
+		}
+	containers_free(taken);
+	if (before)
+		inherit_cards(before);
+}
+
+/* One record more, after the others. -errno: none can be read now. */
+static int add_one(const char *run_dir, const char *id, const struct cards *cards,
+		   const struct gs_catalogue *cat, const struct settings *settings,
+		   struct containers *before, size_t *at, struct containers *ret, size_t **from,
+		   void (*broken)(const char *id, const char *why), struct gs_err *err)
+{
+	struct container c = { 0 };
+	struct gs_err why = { 0 };
+	size_t place;
+	int r = 0;
+
+	stamp(run_dir, id, &c);
+	place = take_over(run_dir, id, before, at, &c);
+	if (place == FRESH)
+		r = read_one(run_dir, id, cards, cat, settings, &c, &why);
+	if (r < 0) {
+		container_free(&c);
+		if (is_scarce(r))
+			return gs_err_set(err, -r, "%s", why.msg);
+		/* removed a moment ago, or damaged */
+		if (r != -ENOENT && broken)
+			broken(id, why.msg);
+		return 0;
+	}
+	if ((c.starting || (c.alive && !c.hook.pid && !c.deleted)) && is_young(&c.rec))
+		ret->incomplete = true;
+	if (c.alive && c.deleted)
+		ret->leaving = true;
+	*from = gs_grow(*from, ret->n, sizeof(**from));
+	(*from)[ret->n] = place;
+	ret->v = gs_grow(ret->v, ret->n, sizeof(*ret->v));
+	ret->v[ret->n++] = c;
+	return 0;
+}
+
 int containers_read(const char *run_dir, const struct cards *cards, const struct gs_catalogue *cat,
 		    const struct settings *settings, struct containers *before,
 		    struct containers *ret, void (*broken)(const char *id, const char *why),
 		    struct gs_err *err)
 {
 	cleanup_strv struct gs_strv ids = { 0 };
+	cleanup_free size_t *from = NULL;
 	size_t at = 0;
 	int r;
 
@@ -257,28 +319,12 @@ int containers_read(const char *run_dir, const struct cards *cards, const struct
 	gs_registry_sweep(run_dir, UINT_MAX);
 	written(run_dir, ret->written);
 	r = gs_registry_ids(run_dir, &ids, err);
+	for (size_t i = 0; r == 0 && i < ids.n; i++)
+		r = add_one(run_dir, ids.v[i], cards, cat, settings, before, &at, ret, &from,
+			    broken, err);
 	if (r < 0)
-		return r;
-	for (size_t i = 0; i < ids.n; i++) {
-		struct container c = { 0 };
-		struct gs_err why = { 0 };
-
-		stamp(run_dir, ids.v[i], &c);
-		if (!take_over(run_dir, ids.v[i], before, &at, &c) &&
-		    read_one(run_dir, ids.v[i], cards, cat, settings, &c, &why) < 0) {
-			/* removed a moment ago, or damaged */
-			if (why.code != ENOENT && broken)
-				broken(ids.v[i], why.msg);
-			container_free(&c);
-			continue;
-		}
-		if ((c.starting || (c.alive && !c.hook.pid && !c.deleted)) && is_young(&c.rec))
-			ret->incomplete = true;
-		if (c.alive && c.deleted)
-			ret->leaving = true;
-		ret->v = gs_grow(ret->v, ret->n, sizeof(*ret->v));
-		ret->v[ret->n++] = c;
-	}
-	inherit_cards(ret);
-	return 0;
+		give_back(before, ret, from);
+	else
+		inherit_cards(ret);
+	return r;
 }

@@ -46,6 +46,9 @@ void containers_free(struct containers *containers);
  * @before (may be NULL) is what was read before, with the same cards, catalogue and settings. Of
  * records that are still the same that is taken over, and not read again, which is most of the
  * work; what is left of it can be freed, and is good for nothing else.
+ *
+ * -EMFILE, -ENFILE, -ENOMEM: nothing can be read now, which is no record's fault. @ret is empty
+ * then, and @before is as it was: a container that can't be seen for a moment is not gone.
  */
 int containers_read(const char *run_dir, const struct cards *cards, const struct gs_catalogue *cat,
 		    const struct settings *settings, struct containers *before,

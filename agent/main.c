@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/ends.h"
 #include "agent/events.h"
 #include "agent/hooker.h"
 #include "common/metrics.h"
@@ -38,6 +40,20 @@ static int usage(FILE *f)
 		"back.\nSee gpushared(8).\n",
 		f);
 	return f == stdout ? 0 : 2;
+}
+
+/*
+ * Each container's process is a descriptor of ours (ends.c): as many as we may have. Our children
+ * keep what they were started with, for some of them still call select().
+ */
+static void more_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void on_lease(uv_timer_t *timer)
@@ -111,6 +127,7 @@ static void stop(struct agent *agent)
 	kernel_free(agent->kernel);
 	if (agent->evictions)
 		evictions_free(agent);
+	ends_free(agent);
 	spawner_free(agent->spawner);
 	uv_walk(agent->loop, close_handle, NULL);
 	(void)uv_run(agent->loop, UV_RUN_DEFAULT);
@@ -178,6 +195,8 @@ int main(int argc, char **argv)
 		/* while there is one thread, and before capabilities go */
 		r = spawner_start(&agent.spawner, &err);
 	}
+	if (r == 0)
+		more_files();
 	if (r == 0)
 		r = sandbox_capabilities(capabilities, GS_ARRAY_SIZE(capabilities), &err);
 	if (r == 0)

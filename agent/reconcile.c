@@ -10,6 +10,7 @@
 
 #include "agent/agent.h"
 #include "agent/apply.h"
+#include "agent/ends.h"
 #include "agent/unseen.h"
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -19,7 +20,7 @@
 #include "common/xalloc.h"
 #include "gpushare/registry.h"
 
-/* Nothing happened: look all the same, for processes end without a word to the registry. */
+/* Nothing happened: look all the same, for not every kernel tells of an end (ends.c). */
 #define IDLE_MS 10000
 /* Where that look finds nothing new either, all is looked at anew so often. */
 #define FULL_MS 300000
@@ -356,6 +357,7 @@ void reconcile(struct agent *agent)
 		reconcile_soon(agent, RETRY_MS);
 		return;
 	}
+	ends_watch(agent);
 	end_unguarded(agent);
 	evictions_forget(agent);
 	take_back_wrong(agent);

@@ -42,8 +42,8 @@ LDFLAGS_test_evict = -Wl,--wrap=gs_cgroup_kill,--wrap=gs_cgroup_kill_begin \
 LDFLAGS_test_apply_hooks = -Wl,--wrap=inventory_cards \
 	-Wl,--wrap=gs_klink_withdraw,--wrap=gs_klink_holding_del
 
-# A record that comes at the worst moment.
-LDFLAGS_test_containers_same = -Wl,--wrap=gs_registry_alive
+# A record that comes at the worst moment, and one for which there is no file descriptor left.
+LDFLAGS_test_containers_same = -Wl,--wrap=gs_registry_alive,--wrap=gs_registry_read
 
 # The module, the cards and the clock as the test says.
 LDFLAGS_test_sample = -Wl,--wrap=kernel_link,--wrap=inventory_cards,--wrap=gs_klink_sample \

@@ -81,6 +81,22 @@ int __wrap_gs_registry_alive(const char *run_dir, const struct gs_record *record
 	return r;
 }
 
+/* The id of the record for which nothing is left, and of what. */
+static const char *scarce;
+static int scarce_code;
+
+int __real_gs_registry_read(const char *run_dir, const char *id, struct gs_record *ret,
+			    struct gs_err *err);
+int __wrap_gs_registry_read(const char *run_dir, const char *id, struct gs_record *ret,
+			    struct gs_err *err);
+int __wrap_gs_registry_read(const char *run_dir, const char *id, struct gs_record *ret,
+			    struct gs_err *err)
+{
+	if (scarce && strcmp(id, scarce) == 0)
+		return gs_err_errno(err, scarce_code, "open %s", id);
+	return __real_gs_registry_read(run_dir, id, ret, err);
+}
+
 /* Reads them until no write of its own, or of the moment before, is news. */
 static void look(const char *dir)
 {
@@ -196,6 +212,54 @@ static void nothing_can_be_read(void **state)
 	same = containers_same(*state, &containers);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_true(same);
+}
+
+static unsigned int told_broken;
+
+static void on_broken(const char *id, const char *why)
+{
+	told_broken++;
+}
+
+/* A container that can't be read for want of a descriptor is not gone, nor are the others. */
+static void nothing_is_left_to_read_with(void **state)
+{
+	static const int codes[] = { EMFILE, ENFILE, ENOMEM };
+	const struct cards cards = { 0 };
+	const struct gs_catalogue catalogue = { 0 };
+	const struct settings settings = { 0 };
+	const char *ids[N];
+
+	for (int i = 0; i < N; i++)
+		ids[i] = containers.v[i].rec.id;
+	write_record(*state, "c11");
+	for (size_t i = 0; i < GS_ARRAY_SIZE(codes); i++) {
+		struct containers fresh;
+		struct gs_err err = { 0 };
+
+		scarce = "c11";
+		scarce_code = codes[i];
+		assert_int_equal(containers_read(*state, &cards, &catalogue, &settings, &containers,
+						 &fresh, on_broken, &err),
+				 -codes[i]);
+		assert_non_null(strstr(err.msg, "open c11"));
+		assert_null(fresh.v);
+		assert_int_equal(fresh.n, 0);
+		assert_int_equal(containers.n, N);
+		for (int j = 0; j < N; j++) {
+			assert_ptr_equal(containers.v[j].rec.id, ids[j]);
+			assert_true(containers.v[j].alive);
+		}
+	}
+	assert_int_equal(told_broken, 0);
+	/* what is wrong with the record itself is that record's alone */
+	scarce_code = EPROTO;
+	look(*state);
+	assert_int_equal(containers.n, N);
+	scarce = NULL;
+	look(*state);
+	assert_int_equal(containers.n, N + 1);
+	assert_ptr_equal(containers.v[0].rec.id, ids[0]);
 }
 
 static void its_number_is_anothers(void **state)
@@ -314,6 +378,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_process_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(its_parent_has_not_looked_yet, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_can_be_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_is_left_to_read_with, setup, teardown),
 		cmocka_unit_test_setup_teardown(its_number_is_anothers, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_record_came, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_was_deleted, setup, teardown),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "agent/agent.h"
+#include "agent/ends.h"
 #include "common/proc.h"
 #include "common/registry.h"
 #include "common/xalloc.h"
@@ -84,6 +85,7 @@ static int teardown(void **state)
 	struct agent *agent = *state;
 
 	evictions_free(agent);
+	ends_free(agent);
 	uv_walk(agent->loop, close_handle, NULL);
 	(void)uv_run(agent->loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(agent->loop), 0);
@@ -158,6 +160,56 @@ static void a_delete_is_seen_each_time(void **state)
 	}
 }
 
+/* Runs the loop until the agent knows that its only container has ended. */
+static bool sees_the_end(struct agent *agent)
+{
+	uint64_t end = gs_boottime_ms() + SOON_MS;
+
+	while (agent->containers.v[0].alive && gs_boottime_ms() < end) {
+		(void)uv_run(agent->loop, UV_RUN_NOWAIT);
+		(void)usleep(1000);
+	}
+	return !agent->containers.v[0].alive;
+}
+
+/* Nothing is written anywhere when a process dies. */
+static void an_end_is_seen_at_once(void **state)
+{
+	struct agent *agent = *state;
+
+	for (int i = 0; i < 3; i++) {
+		pid_t pid = run(agent, "a");
+		siginfo_t info;
+
+		assert_true(sees(agent, 1));
+		assert_true(agent->containers.v[0].alive);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		/* also if its parent takes its time */
+		assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+		assert_true(sees_the_end(agent));
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		/* that was all: nothing goes round and round */
+		assert_true(sees(agent, 1));
+		gs_registry_remove(agent->config.run_dir, "a");
+		assert_true(sees(agent, 0));
+	}
+}
+
+/* A process that has the number of one that has ended is nobody's. */
+static void another_process_of_that_number_is_not_watched(void **state)
+{
+	struct agent *agent = *state;
+	pid_t pid = run(agent, "a");
+
+	assert_true(sees(agent, 1));
+	agent->containers.v[0].hook.start_ticks++;
+	ends_watch(agent);
+	/* its end is that of the container, which is dead by the next look */
+	assert_true(sees_the_end(agent));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 /* What is remembered of a card goes with it, but for what the next agent has to know. */
 static void cards_that_are_gone_are_forgotten(void **state)
 {
@@ -180,6 +232,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_delete_is_seen_each_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_end_is_seen_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_process_of_that_number_is_not_watched,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(cards_that_are_gone_are_forgotten, setup, teardown),
 	};
 
