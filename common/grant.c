@@ -28,6 +28,8 @@ void gs_grant_free(struct gs_grant *grant)
 	for (size_t i = 0; i < grant->n_sources; i++)
 		gs_identity_free(&grant->sources[i]);
 	free(grant->sources);
+	gs_strv_free(&grant->free);
+	gs_strv_free(&grant->devices);
 	gs_identity_free(&grant->to);
 	free(grant->lease_boot_id);
 	*grant = (struct gs_grant){ 0 };
@@ -162,8 +164,9 @@ static int parse_lease(const json_t *obj, const char *where, struct gs_grant *gr
 
 static int parse(const json_t *obj, const char *where, struct gs_grant *grant, struct gs_err *err)
 {
-	static const char *const known[] = { "v",	"kind", "state", "resource", "cards",
-					     "sources", "to",	"lease", NULL };
+	static const char *const known[] = { "v",     "kind",	 "state", "resource",
+					     "cards", "sources", "free",  "devices",
+					     "to",    "lease",	 NULL };
 	int kind = 0, state = 0, r = gs_json_known(obj, where, known, err);
 	uint64_t v = 0;
 
@@ -180,6 +183,12 @@ static int parse(const json_t *obj, const char *where, struct gs_grant *grant, s
 		r = gs_json_str(obj, where, "resource", false, &grant->resource, err);
 	if (r == 0)
 		r = gs_json_strv(obj, where, "cards", false, &grant->cards, err);
+	if (r == 0)
+		r = gs_json_strv(obj, where, "free", false, &grant->free, err);
+	if (r == 0)
+		r = gs_json_strv(obj, where, "devices", false, &grant->devices, err);
+	if (r == 0 && grant->free.n && kind != GS_GRANT_SPOT)
+		r = gs_err_set(err, EINVAL, "%s: only a spot grant has free cards", where);
 	grant->kind = (enum gs_grant_kind)kind;
 	grant->revoked = state == 1;
 	if (r == 0)
@@ -234,6 +243,10 @@ void grant_format(const struct gs_grant *grant, struct gs_buf *out)
 	}
 	add_list(out, "cards", &grant->cards);
 	add_list(out, "sources", &sources);
+	if (grant->free.n)
+		add_list(out, "free", &grant->free);
+	if (grant->devices.n)
+		add_list(out, "devices", &grant->devices);
 	if (gs_identity_is_set(&grant->to)) {
 		cleanup_free char *to = gs_identity_text(&grant->to);
 

@@ -21,6 +21,8 @@ struct gs_grant {
 	struct gs_strv cards;
 	struct gs_identity *sources;
 	size_t n_sources;
+	struct gs_strv free; /* those of the cards that have no source; spot only */
+	struct gs_strv devices; /* the resource's, as the kubelet calls them */
 	struct gs_identity to; /* unset: whoever binds it first */
 	char *lease_boot_id; /* spot only */
 	uint64_t lease_deadline_ms; /* CLOCK_BOOTTIME */
@@ -81,6 +83,16 @@ int gs_grant_bound_pod(const char *lib_dir, const char *name, char **ret_uid, st
 
 /* Is it bound to anybody? */
 bool gs_grant_is_bound(const char *lib_dir, const char *name);
+
+/* A name that nobody can guess, for gs_grant_create_as(). */
+int gs_grant_name_new(char ret_name[33], struct gs_err *err);
+
+/*
+ * Writes the grant @name, which was told to somebody before it was there. -EEXIST: it is there, in
+ * whatever state; else as gs_grant_create().
+ */
+int gs_grant_create_as(const char *lib_dir, const char *name, const struct gs_grant *grant,
+		       struct gs_err *err);
 
 /*
  * Writes a new grant with a random name (getrandom(2)) and gives the name. @resource may be NULL,

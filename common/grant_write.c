@@ -18,7 +18,7 @@
 #include "common/xalloc.h"
 #include "gpushare/grant.h"
 
-static int random_name(char ret[33], struct gs_err *err)
+int gs_grant_name_new(char ret[33], struct gs_err *err)
 {
 	unsigned char bytes[GS_GRANT_NAME_LEN / 2];
 
@@ -47,30 +47,40 @@ static int format(const char *name, const struct gs_grant *grant, struct gs_buf 
 	return grant_parse(name, out->data, out->len, &back, err);
 }
 
-int gs_grant_create(const char *lib_dir, const struct gs_grant *grant, char ret_name[33],
-		    struct gs_err *err)
+int gs_grant_create_as(const char *lib_dir, const char *name, const struct gs_grant *grant,
+		       struct gs_err *err)
 {
 	cleanup_buf struct gs_buf text = { 0 };
 	cleanup_close int dir = -1;
-	char name[33], file[GRANT_NAME_MAX];
-	int r = random_name(name, err);
+	char file[GRANT_NAME_MAX];
+	int r;
 
-	if (r < 0)
-		return r;
 	if (grant->kind == GS_GRANT_SPOT && !grant->lease_boot_id)
 		return gs_err_set(err, EINVAL, "only a share grant can be made without a lease");
 	r = format(name, grant, &text, err);
 	if (r < 0)
 		return r;
-	dir = grant_open_dir(lib_dir, NULL, true, err);
+	dir = grant_open_dir(lib_dir, name, true, err);
 	if (dir < 0)
 		return dir;
 	(void)snprintf(file, sizeof(file), "%s%s", name, GRANT_FILE);
 	r = gs_file_create(dir, file, text.data, text.len, NULL);
 	if (r < 0)
 		return gs_err_errno(err, -r, "write a grant to %s/%s", lib_dir, GS_GRANT_DIR);
-	(void)memcpy(ret_name, name, sizeof(name));
 	return 0;
+}
+
+int gs_grant_create(const char *lib_dir, const struct gs_grant *grant, char ret_name[33],
+		    struct gs_err *err)
+{
+	char name[33];
+	int r = gs_grant_name_new(name, err);
+
+	if (r == 0)
+		r = gs_grant_create_as(lib_dir, name, grant, err);
+	if (r == 0)
+		(void)memcpy(ret_name, name, sizeof(name));
+	return r;
 }
 
 /*

@@ -105,7 +105,8 @@ static int write_record(const struct create *c, struct gs_err *err)
 	rec.deadline_ms = c->deadline_ms;
 	rec.grant = dup_or_null(c->grant.name[0] ? c->grant.name : NULL);
 	for (size_t i = 0; i < c->n_sources; i++)
-		gs_strv_add(&rec.sources, c->sources[i].record.id);
+		if (!c->sources[i].card)
+			gs_strv_add(&rec.sources, c->sources[i].record.id);
 	rec.shared_pid = policy_shares_pid_namespace(&c->spec);
 	rec.spec_len = slice.len;
 	rec.spec = gs_buf_steal(&slice);
@@ -129,7 +130,8 @@ static int ask_to_borrow(const struct create *c, struct gs_err *err)
 	int r;
 
 	for (size_t i = 0; i < c->n_sources; i++)
-		(void)json_array_append_new(sources, json_string(c->sources[i].record.id));
+		if (!c->sources[i].card)
+			(void)json_array_append_new(sources, json_string(c->sources[i].record.id));
 	request = json_pack("{s:i, s:s, s:s, s:s, s:O}", "v", GS_AGENT_VERSION, "op", GS_OP_BORROW,
 			    "container", c->id, "grant", c->grant.name, "sources", sources);
 	r = gs_agent_ask(c->config->run_dir, request, c->deadline_ms, NULL, err);
@@ -178,9 +180,11 @@ static void log_done(const struct create *c)
 
 	if (c->n_sources)
 		gs_buf_addf(&line, " is a %s of", gs_role_name(c->role));
-	for (size_t i = 0; i < c->n_sources; i++)
-		gs_buf_addf(&line, "%s %s (container %s)", i ? "," : "", c->sources[i].name,
-			    c->sources[i].record.id);
+	for (size_t i = 0; i < c->n_sources; i++) {
+		gs_buf_addf(&line, "%s %s", i ? "," : "", c->sources[i].name);
+		if (!c->sources[i].card)
+			gs_buf_addf(&line, " (container %s)", c->sources[i].record.id);
+	}
 	if (c->grant.name[0])
 		gs_buf_addf(&line, " by grant %s", gs_grant_short(c->grant.name, buf));
 	if (c->rw.devices.added.n || c->rw.rules.added.n || c->rw.mounts.added.n)

@@ -6,13 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/agentlink.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "common/xalloc.h"
+#include "gpushare/agent.h"
 #include "gpushare/annotations.h"
 #include "runtime/create.h"
 #include "runtime/fence.h"
+#include "runtime/free.h"
 #include "runtime/limits.h"
 #include "runtime/next.h"
 
@@ -103,7 +106,7 @@ static bool is_request(const struct request *req)
 
 static int find_sources(struct create *c, struct gs_err *err)
 {
-	c->sources = gs_calloc(c->req.n_sources, sizeof(*c->sources));
+	c->sources = gs_calloc(c->req.n_sources + c->grant.free.n, sizeof(*c->sources));
 	for (size_t i = 0; i < c->req.n_sources; i++) {
 		const struct gs_identity *name = &c->req.sources[i];
 		int r = policy_may_ask(c->config, &c->who, &c->grant, name, err);
@@ -111,6 +114,14 @@ static int find_sources(struct create *c, struct gs_err *err)
 		if (r == 0)
 			r = source_find(c->config, &c->cat, &c->who, c->bundle_path, name,
 					&c->sources[i], err);
+		if (r < 0)
+			return r;
+		c->n_sources++;
+	}
+	for (size_t i = 0; i < c->grant.free.n; i++) {
+		int r = free_source(c->config, &c->cat, c->next, c->grant.free.v[i],
+				    &c->sources[c->n_sources], err);
+
 		if (r < 0)
 			return r;
 		c->n_sources++;
@@ -186,6 +197,34 @@ static int plan_target(struct create *c, struct gs_err *err)
 	return r;
 }
 
+/*
+ * A device plugin promised this grant to the kubelet, and the agent ended before it was written, or
+ * is about to write it: it knows from the kubelet what this very container was given.
+ */
+static int claim_grant(const struct create *c, struct gs_err *err)
+{
+	cleanup_free char *to = gs_identity_text(&c->who.id);
+	cleanup_json json_t *request = json_pack("{s:i, s:s, s:s, s:s, s:s*}", "v",
+						 GS_AGENT_VERSION, "op", GS_OP_CLAIM, "grant",
+						 c->req.grant, "to", to, "pod_uid", c->who.pod_uid);
+	struct gs_err why = { 0 };
+	int r = gs_agent_ask(c->config->run_dir, request, c->deadline_ms, NULL, &why);
+
+	/* its own sentence tells more; without one it stays with "no such grant" */
+	if (r == -EREMOTEIO)
+		return gs_err_set(err, why.code, "annotation " GS_KEY_GRANT ": %s", why.msg);
+	return r;
+}
+
+static int read_grant(struct create *c, struct gs_err *err)
+{
+	int r = policy_read_grant(c->config, &c->who, &c->req, &c->grant, err);
+
+	if (r != -ENOENT || c->dry || claim_grant(c, err) < 0)
+		return r;
+	return policy_read_grant(c->config, &c->who, &c->req, &c->grant, err);
+}
+
 /* The container asks for something. */
 static int plan_request(struct create *c, struct gs_err *err)
 {
@@ -194,8 +233,8 @@ static int plan_request(struct create *c, struct gs_err *err)
 	if (!js_is(c->spec.process, JS_OBJECT) || !js_is(c->spec.linux_obj, JS_OBJECT))
 		return gs_err_set(err, EINVAL, "config.json has no \"%s\": nothing can be added",
 				  js_is(c->spec.process, JS_OBJECT) ? "linux" : "process");
-	r = policy_read_grant(c->config, &c->who, &c->req, &c->grant, err);
-	if (r == 0 && c->req.n_sources)
+	r = read_grant(c, err);
+	if (r == 0 && (c->req.n_sources || c->grant.free.n))
 		r = plan_target(c, err);
 	else if (r == 0 && c->grant.name[0] && c->grant.kind == GS_GRANT_SPOT)
 		r = gs_err_set(err, EINVAL,

@@ -23,6 +23,7 @@ struct create {
 	const char *pid_file; /* NULL: none */
 	const char *root; /* --root; NULL: none */
 	const char *next; /* path of the next runtime */
+	bool dry; /* nothing may come of it: nobody is asked for anything */
 	uint64_t deadline_ms; /* CLOCK_BOOTTIME: creation is not delayed beyond */
 	/* decided */
 	int bundle_fd;

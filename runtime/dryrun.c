@@ -53,8 +53,11 @@ static void show(const struct create *c, bool all)
 	       c->recorded ? gs_role_name(c->role) : "none: holds and receives no vendor device");
 	printf("next runtime  %s\n", c->next);
 	for (size_t i = 0; i < c->n_sources; i++)
-		printf("source        %s (container %s%s)\n", c->sources[i].name,
-		       c->sources[i].record.id, c->sources[i].scanned ? ", no record" : "");
+		if (c->sources[i].card)
+			printf("source        %s, which nobody holds\n", c->sources[i].name);
+		else
+			printf("source        %s (container %s%s)\n", c->sources[i].name,
+			       c->sources[i].record.id, c->sources[i].scanned ? ", no record" : "");
 	if (!c->text) {
 		puts("config.json   not changed");
 		return;
@@ -104,7 +107,9 @@ int main(int argc, char **argv)
 	cleanup_free char *next = NULL;
 	cleanup_config struct gs_config config = { 0 };
 	struct gs_err config_err = { 0 }, err = { 0 };
-	struct create c = { .config = &config, .config_err = &config_err, .bundle_fd = -1 };
+	struct create c = {
+		.config = &config, .config_err = &config_err, .dry = true, .bundle_fd = -1
+	};
 	bool all = false, json = false;
 	int opt, r;
 

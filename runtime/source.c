@@ -23,6 +23,7 @@ struct search {
 void source_free(struct source *source)
 {
 	free(source->name);
+	free(source->card);
 	gs_record_free(&source->record);
 	slice_free(&source->slice);
 	spec_free(&source->spec);

@@ -16,6 +16,7 @@ struct source {
 	struct slice slice;
 	bool scanned; /* no record: read from its config.json, after the next runtime's changes */
 	bool same_pod; /* in the target's own pod instance */
+	char *card; /* no container's: this card, which the grant names; NULL */
 };
 
 /* Frees what @source holds. */

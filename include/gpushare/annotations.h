@@ -16,6 +16,9 @@
 /* "true": share this pod's card; written by the author. */
 #define GS_KEY_SHARE GS_ANNOTATION_PREFIX "share"
 
+/* "true": this pod holds its card only to be a source of share pods; written by the platform. */
+#define GS_KEY_SHADOW GS_ANNOTATION_PREFIX "shadow"
+
 /* May this holder's cards be lent, and after how long an absence; written by the platform. */
 #define GS_KEY_LEND GS_ANNOTATION_PREFIX "lend"
 #define GS_KEY_LEND_AFTER GS_ANNOTATION_PREFIX "lend-after"

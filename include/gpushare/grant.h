@@ -7,9 +7,13 @@
  *
  * grant: {"v":1,"kind":"share"|"spot","state":"active"|"revoked","resource":NAME,
  *         "cards":[CARD,...],"sources":["<namespace>/<pod>/<container>",...],
+ *         "free":[CARD,...],"devices":[DEVICE,...],
  *         "to":"<namespace>/<pod>/<container>",
  *         "lease":{"boot_id":ID,"deadline_ms":N}}
  *
+ * free: optional, kind spot only: those of the cards that come without a source, out of
+ * run_dir/cards.json, since nobody holds them (or not all of what their holder holds is meant).
+ * devices: optional: of the resource, as the kubelet calls them; each is one container's at a time.
  * to: optional; only that container may use the grant. lease: required for kind spot; deadline in
  * CLOCK_BOOTTIME milliseconds, renewed while the agent lives.
  *

@@ -13,7 +13,7 @@ OK = b'{"v":1,"ok":true}'
 
 class Agent:
     """with Agent(answer) as agent: answers every request with these bytes (None: never, "": hangs
-    up), and keeps what it was asked in agent.asked."""
+    up; a function: what it makes of the request), and keeps what it was asked in agent.asked."""
 
     def __init__(self, answer=OK, mode=0o600, owner=0):
         self.answer, self.mode, self.owner, self.asked = answer, mode, owner, []
@@ -41,10 +41,11 @@ class Agent:
             if not text:
                 continue
             self.asked.append(json.loads(text))
-            if self.answer == b"":
+            answer = self.answer(self.asked[-1]) if callable(self.answer) else self.answer
+            if answer == b"":
                 peer.close()
-            elif self.answer is not None:
-                peer.send(self.answer)
+            elif answer is not None:
+                peer.send(answer)
 
     def __exit__(self, *_):
         self.server.shutdown(socket.SHUT_RDWR)

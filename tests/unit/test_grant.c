@@ -87,11 +87,12 @@ static void everything_is_read(void **state)
 	cleanup_grant struct gs_grant grant = { 0 };
 	struct gs_err err = { 0 };
 
-	tmpdir_write(*state, FILE_NAME,
-		     "{\"v\":1,\"kind\":\"spot\",\"state\":\"revoked\",\"resource\":\"a.com/gpu\","
-		     "\"cards\":[\"GPU-1\",\"GPU-2\"],\"sources\":[\"ns/pod-1/main\","
-		     "\"ns/pod-2/main\"],\"to\":\"x/y.z/w\","
-		     "\"lease\":{\"boot_id\":\"b\",\"deadline_ms\":77}}");
+	tmpdir_write(
+		*state, FILE_NAME,
+		"{\"v\":1,\"kind\":\"spot\",\"state\":\"revoked\",\"resource\":\"a.com/gpu\","
+		"\"cards\":[\"GPU-1\",\"GPU-2\"],\"sources\":[\"ns/pod-1/main\","
+		"\"ns/pod-2/main\"],\"free\":[\"GPU-2\"],\"devices\":[\"d\"],\"to\":\"x/y.z/w\","
+		"\"lease\":{\"boot_id\":\"b\",\"deadline_ms\":77}}");
 	if (gs_grant_read(*state, NAME, &grant, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_string_equal(grant.name, NAME);
@@ -100,6 +101,9 @@ static void everything_is_read(void **state)
 	assert_string_equal(grant.resource, "a.com/gpu");
 	assert_int_equal(grant.cards.n, 2);
 	assert_string_equal(grant.cards.v[1], "GPU-2");
+	assert_int_equal(grant.free.n, 1);
+	assert_string_equal(grant.free.v[0], "GPU-2");
+	assert_int_equal(grant.devices.n, 1);
 	assert_int_equal(grant.n_sources, 2);
 	assert_true(gs_grant_has_source(&grant, &one));
 	assert_true(gs_grant_has_source(&grant, &two));
@@ -160,6 +164,9 @@ static void malformed_grants(void **state)
 		{ SHARE ",\"cards\":\"x\"}", "cards" },
 		{ SHARE ",\"cards\":[1]}", "cards" },
 		{ SHARE ",\"resource\":1}", "resource" },
+		{ SHARE ",\"free\":[\"x\"]}", "only a spot grant has free cards" },
+		{ SHARE ",\"free\":{}}", "free must be" },
+		{ SHARE ",\"devices\":[1]}", "devices must be" },
 		{ SHARE ",\"to\":\"x\"}", "to: " },
 		{ SHARE ",\"to\":[]}", "to must be" },
 		{ SHARE ",\"lease\":{\"boot_id\":\"b\",\"deadline_ms\":1}}", "no lease" },
@@ -456,6 +463,37 @@ static void creates_and_lists(void **state)
 	assert_true(gs_strv_has(&list, second));
 }
 
+/* A name that was told to somebody before the file was there. */
+static void creates_what_was_promised(void **state)
+{
+	struct gs_identity source = name_of("a");
+	char *list[] = { (char[]){ "x-0" } };
+	struct gs_grant in = {
+		.kind = GS_GRANT_SPOT,
+		.cards = { list, 1 },
+		.free = { list, 1 },
+		.devices = { list, 1 },
+		.lease_boot_id = (char[]){ "b" },
+	};
+	cleanup_grant struct gs_grant out = { 0 };
+	const char *lib = tmpdir_path(*state, "var/lib");
+	struct gs_err err = { 0 };
+	char name[33];
+
+	assert_int_equal(gs_grant_name_new(name, &err), 0);
+	assert_true(gs_grant_name_valid(name));
+	assert_int_equal(gs_grant_read(lib, name, &out, &err), -ENOENT);
+	if (gs_grant_create_as(lib, name, &in, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(gs_grant_read(lib, name, &out, &err), 0);
+	assert_string_equal(out.free.v[0], "x-0");
+	assert_string_equal(out.devices.v[0], "x-0");
+	/* Once: neither its state nor what it is about is changed by saying it again. */
+	in = (struct gs_grant){ .sources = &source, .n_sources = 1 };
+	assert_int_equal(gs_grant_create_as(lib, name, &in, &err), -EEXIST);
+	expect_error(gs_grant_create_as(lib, "../x", &in, &err), &err, -EINVAL, "hex digits");
+}
+
 static void creates_nothing_unusable(void **state)
 {
 	struct gs_identity source = name_of("a"), bad = name_of("../b");
@@ -521,6 +559,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(damaged_bindings, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_of_many_wins, setup, teardown),
 		cmocka_unit_test_setup_teardown(creates_and_lists, setup, teardown),
+		cmocka_unit_test_setup_teardown(creates_what_was_promised, setup, teardown),
 		cmocka_unit_test_setup_teardown(creates_nothing_unusable, setup, teardown),
 		cmocka_unit_test_setup_teardown(revokes, setup, teardown),
 	};
