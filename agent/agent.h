@@ -15,6 +15,7 @@
 #include "kube/kube.h"
 #include "agent/plan.h"
 #include "agent/settings.h"
+#include "agent/told.h"
 #include "common/config.h"
 
 struct ends;
@@ -33,6 +34,7 @@ struct hold {
 	unsigned int state; /* enum gs_state */
 	uint64_t seq; /* what LEND or RELEASE asks for */
 	uint64_t since_ms; /* CLOCK_BOOTTIME of the last change of state */
+	uint64_t returning_ms; /* when its last return began; 0: none was seen */
 	bool drained; /* RETURNING: no borrower has a file open */
 	uint64_t drained_ms; /* since when */
 	uint64_t starting_until_ms; /* a holder is about to start: not lent before */
@@ -77,6 +79,7 @@ struct agent {
 	struct notify *notify;
 	struct server *server;
 	struct evictions *evictions;
+	struct told told; /* what went wrong, and is in the log */
 	struct ends *ends; /* of containers' processes; NULL: none was there yet */
 
 	/* Made anew by each reconcile(). */

@@ -98,8 +98,7 @@ static void release(struct agent *agent, struct hold *hold)
 	if (r == -EBUSY) { /* one was opened before the watch was revoked, and is open still */
 		hold->drained = false;
 	} else if (r < 0) {
-		gs_log_fields(GS_LOG_WARN, "not released", "holding", hold->name, "why", err.msg,
-			      NULL);
+		told_log(&agent->told, GS_LOG_WARN, "not released", "holding", hold->name, err.msg);
 		reconcile_soon(agent, 0);
 	} else {
 		hold->state = GS_ACTIVE;

@@ -18,6 +18,8 @@
 
 /* ---- The kernel module. */
 
+static const char trouble[] = "trouble with the kernel module";
+
 static void log_state(const struct gs_kevent *event)
 {
 	char pid[16];
@@ -29,13 +31,22 @@ static void log_state(const struct gs_kevent *event)
 		      event->pid ? "pid" : NULL, pid, "watch", event->watch, NULL);
 }
 
-/* @since_ms: since when it was returning. */
-static void log_release(const struct gs_kevent *event, uint64_t since_ms)
+/*
+ * How long a return took, by the kernel's times, for we may hear of it late. Without a number where
+ * its begin was not seen.
+ */
+static void note_return(struct hold *hold, const struct gs_kevent *event)
 {
+	uint64_t begun_ms = hold ? hold->returning_ms : 0, at_ms = event->time_ns / 1000000;
 	char ms[24];
 
-	(void)snprintf(ms, sizeof(ms), "%llu", (unsigned long long)(gs_boottime_ms() - since_ms));
-	gs_log_fields(GS_LOG_INFO, "released", "holding", event->name, "after_ms", ms, NULL);
+	if (hold && event->state == GS_RETURNING)
+		hold->returning_ms = at_ms;
+	if (event->from != GS_RETURNING || event->cause != GS_BY_RELEASE)
+		return;
+	(void)snprintf(ms, sizeof(ms), "%llu", (unsigned long long)(at_ms - begun_ms));
+	gs_log_fields(GS_LOG_INFO, "released", "holding", event->name,
+		      begun_ms && begun_ms <= at_ms ? "after_ms" : NULL, ms, NULL);
 }
 
 static void on_state(struct agent *agent, const struct gs_kevent *event)
@@ -47,8 +58,6 @@ static void on_state(struct agent *agent, const struct gs_kevent *event)
 		reconcile_soon(agent, 0);
 		return;
 	}
-	if (event->from == GS_RETURNING && event->cause == GS_BY_RELEASE)
-		log_release(event, hold->since_ms);
 	hold->state = event->state;
 	hold->since_ms = event->time_ns / 1000000;
 	if (event->state != GS_RETURNING)
@@ -104,6 +113,7 @@ static void on_event(const struct gs_kevent *event, void *arg)
 	agent->event_seq = event->event_seq;
 	switch (event->event) {
 	case GS_EV_STATE:
+		note_return(agent_hold(agent, event->name), event);
 		if (old)
 			log_state(event);
 		else
@@ -137,7 +147,10 @@ static void on_event(const struct gs_kevent *event, void *arg)
 
 static void on_resync(void *arg)
 {
-	reconcile_soon(arg, 0);
+	struct agent *agent = arg;
+
+	(void)told_over(&agent->told, trouble);
+	reconcile_soon(agent, 0);
 }
 
 static void on_gone(void *arg)
@@ -151,8 +164,9 @@ static void on_gone(void *arg)
 
 static void on_trouble(const char *what, void *arg)
 {
-	(void)arg;
-	gs_log_fields(GS_LOG_ERROR, "trouble with the kernel module", "why", what, NULL);
+	struct agent *agent = arg;
+
+	told_log(&agent->told, GS_LOG_ERROR, trouble, NULL, NULL, what);
 }
 
 int events_kernel(struct agent *agent, struct gs_err *err)
@@ -195,11 +209,13 @@ static void end_lending_to_strangers(struct agent *agent, const struct card *car
 
 	if (!hold || hold->state != GS_LENT || !strangers_on(agent, card->name, load))
 		return;
-	gs_log_fields(GS_LOG_ERROR, "a process that belongs to nobody known uses a lent card",
-		      "card", card->name, "holding", hold->name, NULL);
 	if (back_withdraw(agent, hold, &err) < 0)
-		gs_log_fields(GS_LOG_ERROR, "not taken back", "holding", hold->name, "why", err.msg,
-			      NULL);
+		told_log(&agent->told, GS_LOG_ERROR, "not taken back", "holding", hold->name,
+			 err.msg);
+	else
+		gs_log_fields(GS_LOG_ERROR,
+			      "a process that belongs to nobody known uses a lent card", "card",
+			      card->name, "holding", hold->name, NULL);
 }
 
 static void on_loaded(const struct card *card, const struct load *load, void *arg)

@@ -28,14 +28,10 @@ struct kernel {
 	uv_timer_t beat, rest;
 	bool resting;
 	unsigned int open_handles;
-	struct gs_err told; /* the last trouble */
 };
 
 static void trouble(struct kernel *k, const struct gs_err *err)
 {
-	if (strcmp(k->told.msg, err->msg) == 0)
-		return;
-	k->told = *err;
 	k->ops.trouble(err->msg, k->ops.arg);
 }
 
@@ -55,7 +51,6 @@ static void open_link(struct kernel *k)
 		trouble(k, &err);
 		return;
 	}
-	k->told = (struct gs_err){ 0 };
 	k->ops.resync(k->ops.arg);
 }
 

@@ -17,7 +17,7 @@ struct kernel_ops {
 	void (*resync)(void *arg);
 	/* It is unloaded. */
 	void (*gone)(void *arg);
-	/* Something went wrong that a person should know of; the same again is told once. */
+	/* Something went wrong that a person should know of; as often as it is met. */
 	void (*trouble)(const char *what, void *arg);
 	void *arg;
 };

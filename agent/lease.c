@@ -43,7 +43,7 @@ static void each_spot(struct agent *agent,
 	struct gs_err err = { 0 };
 
 	if (gs_grant_list(agent->config.lib_dir, &names, &err) < 0) {
-		gs_log_fields(GS_LOG_ERROR, "grants can't be read", "why", err.msg, NULL);
+		told_log(&agent->told, GS_LOG_ERROR, "grants can't be read", NULL, NULL, err.msg);
 		return;
 	}
 	for (size_t i = 0; i < names.n; i++) {
@@ -76,8 +76,8 @@ static void end(struct agent *agent, const struct gs_grant *grant, const char *u
 	if (uid)
 		pods_delete_uid(agent, uid, why);
 	if (gs_grant_revoke(agent->config.lib_dir, grant->name, &err) < 0)
-		gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",
-			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
+		told_log(&agent->told, GS_LOG_ERROR, "a grant is not revoked", "grant",
+			 gs_grant_short(grant->name, buf), err.msg);
 }
 
 /* The UID of the pod that it is bound to; the caller frees. NULL: of none, or it can't be read. */
@@ -123,8 +123,8 @@ static void renew(struct agent *agent, const struct gs_grant *grant, const void 
 	r = gs_grant_renew(agent->config.lib_dir, grant->name, boot_id,
 			   gs_boottime_ms() + GS_LEASE_MS, &err);
 	if (r < 0 && r != -ECANCELED)
-		gs_log_fields(GS_LOG_ERROR, "a lease is not renewed", "grant",
-			      gs_grant_short(grant->name, buf), "why", err.msg, NULL);
+		told_log(&agent->told, GS_LOG_ERROR, "a lease is not renewed", "grant",
+			 gs_grant_short(grant->name, buf), err.msg);
 }
 
 /* Each lending makes one more, and all of them are read every five seconds. */

@@ -225,9 +225,10 @@ void lend_consider(struct agent *agent)
 			continue;
 		if (lend(agent, hold, plan, &err) < 0) {
 			(void)not_now(hold, err.msg);
-			gs_log_fields(err.code == EAGAIN || err.code == EBUSY ? GS_LOG_INFO :
-										GS_LOG_WARN,
-				      "not lent", "holding", hold->name, "why", err.msg, NULL);
+			told_log(&agent->told,
+				 err.code == EAGAIN || err.code == EBUSY ? GS_LOG_INFO :
+									   GS_LOG_WARN,
+				 "not lent", "holding", hold->name, err.msg);
 		}
 	}
 }

@@ -22,6 +22,7 @@ struct plan_holding {
 	unsigned int lend_after_ms, settle_ms;
 	bool lend; /* may it be lent? */
 	const char *why_not; /* if not: a sentence */
+	bool too_short; /* its pod named a shorter time than any absence: that counts instead */
 	bool claimed_twice; /* by two pods: one of them is an impostor */
 };
 

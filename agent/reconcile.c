@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
+#include "gpushare/annotations.h"
 #include "gpushare/registry.h"
 
 /* Nothing happened: look all the same, for not every kernel tells of an end (ends.c). */
@@ -103,6 +104,8 @@ static void take_holding(struct agent *agent, const struct gs_kholding *k)
 		hold->state = k->state;
 		agent_hold_anew(hold, k->seq);
 		hold->since_ms = k->since_ns / 1000000;
+		if (k->state == GS_RETURNING)
+			hold->returning_ms = hold->since_ms;
 		hold->drained = false; /* that was the last return's */
 		if (k->state == GS_RETURNING || k->state == GS_QUARANTINE)
 			back_begin(agent, hold);
@@ -156,21 +159,17 @@ static int dump(struct agent *agent, struct gs_err *err)
 
 static void on_broken(const char *id, const char *why)
 {
-	gs_log_fields(GS_LOG_WARN, "a record is passed over", "container", id, "why", why, NULL);
+	static struct told told;
+
+	told_log(&told, GS_LOG_WARN, "a record is passed over", "container", id, why);
 }
 
 static void on_refused(const char *what, const struct gs_err *err, void *arg)
 {
-	static char told[256];
-	char now[256];
 	struct agent *agent = arg;
 
-	/* each round meets it again: say it once */
-	(void)snprintf(now, sizeof(now), "%.100s: %.150s", what, err->msg);
-	if (strcmp(told, now) != 0) {
-		memcpy(told, now, sizeof(told));
-		gs_log_fields(GS_LOG_WARN, "refused", "what", what, "why", err->msg, NULL);
-	}
+	/* each round meets it again */
+	told_log(&agent->told, GS_LOG_WARN, "refused", "what", what, err->msg);
 	reconcile_soon(agent, RETRY_MS);
 }
 
@@ -328,6 +327,12 @@ static void forget_cards(struct agent *agent)
 	agent->n_cards = kept;
 }
 
+#define STR(n) #n
+#define MS(n) STR(n) "ms"
+#define TOO_SHORT                      \
+	"its pod's " GS_KEY_LEND_AFTER \
+	" is shorter than " MS(SETTINGS_LEND_AFTER_MIN_MS) ", which counts"
+
 static void take_back_wrong(struct agent *agent)
 {
 	for (size_t i = 0; i < agent->n_holds; i++) {
@@ -336,12 +341,16 @@ static void take_back_wrong(struct agent *agent)
 		const char *why = plan ? wrong_with(agent, hold, plan) : NULL;
 		struct gs_err err = { 0 };
 
+		if (plan && plan->too_short)
+			told_log(&agent->told, GS_LOG_WARN, TOO_SHORT, "holding", hold->name, NULL);
 		if (hold->state != GS_LENT || !why)
 			continue;
-		gs_log_fields(GS_LOG_WARN, "taken back", "holding", hold->name, "why", why, NULL);
 		if (back_withdraw(agent, hold, &err) < 0)
-			gs_log_fields(GS_LOG_ERROR, "not taken back", "holding", hold->name, "why",
-				      err.msg, NULL);
+			told_log(&agent->told, GS_LOG_ERROR, "not taken back", "holding",
+				 hold->name, err.msg);
+		else
+			gs_log_fields(GS_LOG_WARN, "taken back", "holding", hold->name, "why", why,
+				      NULL);
 	}
 }
 
@@ -353,10 +362,12 @@ void reconcile(struct agent *agent)
 	agent->looked_ms = gs_boottime_ms();
 	reconcile_soon(agent, IDLE_MS);
 	if (look_and_tell(agent, &err) < 0) {
-		gs_log_fields(GS_LOG_ERROR, "can't look", "why", err.msg, NULL);
+		told_log(&agent->told, GS_LOG_ERROR, "can't look", NULL, NULL, err.msg);
 		reconcile_soon(agent, RETRY_MS);
 		return;
 	}
+	if (told_over(&agent->told, "can't look"))
+		gs_log_fields(GS_LOG_INFO, "looks again", NULL);
 	ends_watch(agent);
 	end_unguarded(agent);
 	evictions_forget(agent);
@@ -379,7 +390,7 @@ void reconcile_counts(struct agent *agent)
 	struct gs_err err = { 0 };
 
 	if (dump(agent, &err) < 0)
-		gs_log_fields(GS_LOG_ERROR, "can't look", "why", err.msg, NULL);
+		told_log(&agent->told, GS_LOG_ERROR, "can't look", NULL, NULL, err.msg);
 }
 
 /* Has the module told nothing but what we heard? */

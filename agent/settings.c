@@ -159,7 +159,8 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 	int r = gs_doc_members(doc, agent, "agent", keys, v, err);
 
 	if (r == 0)
-		r = get_duration(doc, v[LEND_AFTER], "lend_after", 1, &s->lend_after_ms, err);
+		r = get_duration(doc, v[LEND_AFTER], "lend_after", SETTINGS_LEND_AFTER_MIN_MS,
+				 &s->lend_after_ms, err);
 	if (r == 0)
 		r = get_uint(doc, v[MIN_FREE], "lend_min_free", 100, &s->lend_min_free, err);
 	if (r == 0)

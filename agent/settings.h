@@ -9,6 +9,12 @@
 #include "common/buf.h"
 #include "common/err.h"
 
+/*
+ * No absence is shorter, whoever asks for it: a user between two calls of one program is not away,
+ * and each return costs him more than a call.
+ */
+#define SETTINGS_LEND_AFTER_MIN_MS 50
+
 struct settings {
 	bool lend; /* may cards be lent whose pod says nothing about it? */
 	bool lend_shared; /* may those that other pods share? */

@@ -135,8 +135,8 @@ static void take_back(struct agent *agent, struct hold *hold, const struct card 
 	struct gs_err err = { 0 };
 
 	if (back_withdraw(agent, hold, &err) < 0) {
-		gs_log_fields(GS_LOG_ERROR, "not taken back", "holding", hold->name, "why", err.msg,
-			      NULL);
+		told_log(&agent->told, GS_LOG_ERROR, "not taken back", "holding", hold->name,
+			 err.msg);
 		return;
 	}
 	/* one return, however many of its cards are told before the module's word of it comes */

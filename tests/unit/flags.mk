@@ -51,3 +51,10 @@ LDFLAGS_test_sample = -Wl,--wrap=kernel_link,--wrap=inventory_cards,--wrap=gs_kl
 
 # Whose pod goes.
 LDFLAGS_test_lease = -Wl,--wrap=pods_delete_uid
+
+# Hours.
+LDFLAGS_test_told = -Wl,--wrap=gs_boottime_ms
+
+# What the kernel tells, without what the agent does then.
+LDFLAGS_test_events = -Wl,--wrap=kernel_new,--wrap=reconcile_soon,--wrap=back_begin \
+	-Wl,--wrap=back_end,--wrap=server_changed,--wrap=observe_event

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "agent/plan.h"
+#include "common/cleanup.h"
 #include "common/kname.h"
 #include "common/xalloc.h"
 
@@ -281,6 +282,36 @@ static void nonsense_is_not_lent(void **state)
 	assert_non_null(s->plan.holdings[0].why_not);
 }
 
+/* A user between two calls is not away, whatever his pod says. */
+static void no_absence_is_shorter_than_the_shortest(void **state)
+{
+	static const struct {
+		const char *after;
+		unsigned int ms;
+		bool too_short;
+	} rows[] = {
+		{ "0", 50, true },     { "0s", 50, true },    { "49ms", 50, true },
+		{ "50ms", 50, false }, { "51ms", 51, false },
+	};
+
+	struct scene *s = *state;
+
+	add(s, "a", "main", GS_ROLE_HOLDER, "x-0", LEND);
+	for (size_t i = 0; i < GS_ARRAY_SIZE(rows); i++) {
+		char annotations[128];
+
+		(void)snprintf(annotations, sizeof(annotations),
+			       "{\"gpushare.k8s.io/lend\":\"true\","
+			       "\"gpushare.k8s.io/lend-after\":\"%s\"}",
+			       rows[i].after);
+		free(s->containers.v[0].rec.annotations);
+		s->containers.v[0].rec.annotations = gs_strdup(annotations);
+		assert_true(only(s)->lend);
+		assert_int_equal(s->plan.holdings[0].lend_after_ms, rows[i].ms);
+		assert_int_equal(s->plan.holdings[0].too_short, rows[i].too_short);
+	}
+}
+
 static void a_shared_card_is_not_lent_unless_the_operator_says_so(void **state)
 {
 	struct scene *s = *state;
@@ -359,6 +390,7 @@ int main(void)
 		TEST(lending_is_the_pods_word),
 		TEST(no_word_is_the_operators_default),
 		TEST(nonsense_is_not_lent),
+		TEST(no_absence_is_shorter_than_the_shortest),
 		TEST(a_shared_card_is_not_lent_unless_the_operator_says_so),
 		TEST(an_impostor_ends_the_lending),
 		TEST(a_pod_that_was_deleted_is_no_impostor),

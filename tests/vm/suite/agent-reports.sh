@@ -34,6 +34,21 @@ back_after() {
 	check "$1: on a card without memory of others" served_clean $2 0
 }
 
+# running NAME: does the agent count that borrower as one that runs?
+running() {
+	gpusharectl status -o json | tr -d ' \n' | grep -o '{[^{}]*"id":"'$1'"[^{}]*}' |
+		grep '"running":true'
+}
+
+not_running() {
+	! running $1
+}
+
+# at_most N TEXT: is it told no oftener than so?
+at_most() {
+	[ "$(told "$2")" -le $1 ]
+}
+
 # has_lost: has a listener of generic netlink missed something?
 has_lost() {
 	awk '$2 == 16 && $9 > 0' /proc/net/netlink | grep .
@@ -82,6 +97,14 @@ remove monitor
 end $host
 rmdir /sys/fs/cgroup/host-monitor
 
+# ---- A borrower dies, and nobody deletes its container.
+must "dies unseen: a spot container has memory on the card" borrow mortal
+check "dies unseen: it counts" running mortal
+kill -9 "$(pid_of mortal)"
+check "dies unseen: a moment later it does not" wait_for 5 not_running mortal
+check "dies unseen: the user is back" touch_card 90
+remove mortal
+
 # ---- The module is loaded anew.
 must "the module is loaded anew: a spot container has memory on the card" borrow orphan
 check "the module is loaded anew: it goes, under the agent" rmmod gpushare
@@ -91,6 +114,9 @@ check "the module is loaded anew: with no memory of others on the card" served_c
 check "the module is loaded anew: the agent says that it is gone" \
 	wait_for "$long" logged "the kernel module is gone"
 check "the module is loaded anew: the grant is revoked" wait_for "$long" revoked orphan
+check "the module is loaded anew: that it can't be asked is told once, if at all" \
+	at_most 1 "can't look"
+check "the module is loaded anew: so is what else it refused" at_most 1 "not released"
 remove orphan
 check "the module is loaded anew: it comes back" insmod /vm/modules/gpushare.ko
 must "the module is loaded anew: the card is borrowed again" borrow heir
