@@ -244,9 +244,9 @@ format: ## clang-format over every C file
 clean: ## remove build/
 	rm -rf build
 
-deb: ## Debian packages (not built yet)
-deb:
-	@echo "$@: not built yet" >&2; exit 2
+deb: ## Debian packages, into build/deb/
+	@packaging/deps.sh --if-root build deb
+	@packaging/deb.sh
 
 help: ## this list
 	@echo "gpushare $(VERSION): make [SAN=1] [WERROR=1] [V=1] target"

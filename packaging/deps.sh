@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need; costs nothing when all are there.
 #
-#	deps.sh [--if-root] [GROUP...]	groups: build demo test lint fuzz vm node (default: all)
+#	deps.sh [--if-root] [GROUP...]	groups: build demo test lint fuzz vm node deb (default: all)
 #
 # --if-root: a caller who is not root is told what is missing and goes on.
 # Packages come from whatever apt is configured with. Nothing is removed, no service is started, and
@@ -26,9 +26,10 @@ declare -A group=(
 	[vm]="qemu-system-x86 qemu-system-arm busybox-static cpio kmod xz-utils zstd
 		debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 		bc bison flex libelf-dev libssl-dev runc crun"
+	[deb]="dpkg-dev debhelper dh-dkms fakeroot lintian"
 	[node]="debootstrap e2fsprogs protobuf-compiler python3"
 )
-groups="build demo test lint fuzz vm node"
+groups="build demo test lint fuzz vm node deb"
 
 if_root=
 if [[ ${1:-} == --if-root ]]; then

@@ -66,9 +66,9 @@ check: ## all tests that this machine can run [root]
 	$(needs)
 	$(build)
 	$(build_san)
-	@packaging/deps.sh --if-root vm node
+	@packaging/deps.sh --if-root vm node deb
 	@tests/vm/choose.sh
-	@tests/run harness unit ctl golden san-unit san-golden runtime vm node
+	@tests/run harness unit ctl golden san-unit san-golden packages runtime vm node
 
 check-unit: ## unit tests, gpusharectl, the test runner and the linters
 	$(needs)
@@ -84,6 +84,10 @@ check-san: ## the unit and golden tests under ASan and UBSan
 	$(needs)
 	$(build_san)
 	@tests/run san-unit san-golden
+
+check-packages: ## the Debian packages: contents, lintian, the same twice
+	@packaging/deps.sh --if-root build deb test
+	@tests/run packages
 
 check-runtime: ## real runc, crun, containerd, podman, docker [root]
 	$(needs)
@@ -156,6 +160,6 @@ check-k8s: ## a real API server, scheduler and kubelet (not built yet)
 check-k8s:
 	@echo "$@: not built yet" >&2; exit 2
 
-.PHONY: programs tests fuzzers check check-unit check-golden check-san check-runtime check-deep \
-	bench-runtime fuzz-runtime demo demo-runtime check-vm check-node vm-shell check-k8s \
+.PHONY: programs tests fuzzers check check-packages check-unit check-golden check-san \
+	check-runtime check-deep bench-runtime fuzz-runtime demo demo-runtime check-vm check-node vm-shell check-k8s \
 	bench-kmod bench-agent

@@ -1,0 +1,202 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The Debian packages: what is in them, what lintian says, that the same source makes the same
+# bytes, and what the scripts allow. tests/packages/run.sh installs them on nodes.
+
+setup_file() {
+	cd "$BATS_TEST_DIRNAME/../.." || return 1
+	if ! command -v dh >/dev/null || ! command -v lintian >/dev/null; then
+		export GS_SKIP="no debhelper or lintian (packaging/deps.sh deb)"
+		return
+	fi
+	export GS_DEB=$BATS_FILE_TMPDIR/deb
+	packaging/deb.sh "$GS_DEB"
+}
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.." || return 1
+	[[ -z ${GS_SKIP:-} ]] || skip "$GS_SKIP"
+	root=$BATS_TEST_TMPDIR/root
+	mkdir -p "$root"
+}
+
+# files PACKAGE: what is in it, without folders and documentation.
+files() {
+	dpkg-deb --fsys-tarfile "$GS_DEB/$1"_*.deb | tar -t | grep -v '/$' |
+		sed 's|^\.||; s|^/lib/|/usr/lib/|' | grep -v '^/usr/share/doc/' | LC_ALL=C sort
+}
+
+# field PACKAGE NAME
+field() {
+	dpkg-deb -f "$GS_DEB/$1"_*.deb "$2"
+}
+
+# script PACKAGE NAME ARGUMENT...: runs that script of the package, on the files below $root.
+script() {
+	local package=$1 name=$2
+	shift 2
+	mkdir -p "$BATS_TEST_TMPDIR/$package"
+	dpkg-deb -e "$GS_DEB/$package"_*.deb "$BATS_TEST_TMPDIR/$package"
+	DPKG_ROOT=$root run "$BATS_TEST_TMPDIR/$package/$name" "$@"
+	printf '%s\n' "$output"
+}
+
+@test "the files of each" {
+	diff - <(files gpushare-runtime) <<-END
+		/usr/bin/gpushare-runtime
+		/usr/libexec/gpushare/gpushare-hook
+		$(cd vendors && printf '/usr/share/gpushare/vendors.d/%s\n' *.json | LC_ALL=C sort)
+		$(printf '/usr/share/lintian/overrides/gpushare-runtime')
+		/usr/share/man/man5/gpushare-config.5.gz
+		/usr/share/man/man5/gpushare-vendors.5.gz
+		/usr/share/man/man8/gpushare-runtime.8.gz
+	END
+	diff - <(files gpusharectl) <<-END
+		/usr/bin/gpusharectl
+		/usr/bin/kubectl-gpushare
+		/usr/libexec/gpushare/gpushare-spec
+		/usr/share/bash-completion/completions/gpusharectl
+		/usr/share/bash-completion/completions/kubectl-gpushare
+		/usr/share/man/man8/gpusharectl.8.gz
+		/usr/share/man/man8/kubectl-gpushare.8.gz
+		/usr/share/zsh/vendor-completions/_gpusharectl
+	END
+	for file in /usr/lib/systemd/system/gpushared.service /usr/sbin/gpushared \
+		/usr/libexec/gpushare/gpushare-probe /usr/share/man/man8/gpushared.8.gz; do
+		files gpushare-agent | grep -qxF "$file"
+	done
+}
+
+@test "DKMS gets all that the module is built from" {
+	version=$(<VERSION)
+	files gpushare-dkms | sed -n "s|^/usr/src/gpushare-$version/||p" >"$BATS_TEST_TMPDIR/has"
+	{
+		echo VERSION
+		echo dkms.conf
+		echo include/uapi/gpushare.h
+		git ls-files kmod 2>/dev/null || find kmod -type f -name '*.[chKs]*'
+	} | LC_ALL=C sort | diff - "$BATS_TEST_TMPDIR/has"
+	# As `make install-dkms` writes it.
+	dpkg-deb --fsys-tarfile "$GS_DEB"/gpushare-dkms_*.deb |
+		tar -xO "./usr/src/gpushare-$version/dkms.conf" |
+		diff <(sed "s/@VERSION@/$version/" packaging/dkms/dkms.conf.in) -
+}
+
+@test "versions and dependencies" {
+	version=$(<VERSION)
+	abi=$(awk '/^#define GS_ABI_VERSION/ { print $3 }' include/uapi/gpushare.h)
+	for package in gpushare-runtime gpushare-agent gpushare-dkms gpusharectl; do
+		[ "$(field $package Version)" = "$version" ]
+	done
+	[ "$(field gpushare-dkms Provides)" = "gpushare-module-abi-$abi" ]
+	[ "$(field gpushare-agent Recommends)" = "gpushare-dkms | gpushare-module-abi-$abi" ]
+	# They speak to each other by files and sockets of this version, so they come together.
+	for what in gpushare-runtime gpusharectl; do
+		field gpushare-agent Depends | grep -qF "$what (= $version)"
+	done
+	# Its removal comes before that of the program that undoes a setup.
+	field gpushare-runtime Depends | grep -qF "gpusharectl (= $version)"
+	# The runtime needs no library.
+	! field gpushare-runtime Depends | grep -qE 'libc6|jansson' || false
+}
+
+@test "lintian has nothing to say" {
+	run lintian --allow-root --fail-on error,warning,info,pedantic -EvIL +pedantic \
+		"$GS_DEB"/*.changes
+	printf '%s\n' "$output"
+	[ "$status" -eq 0 ]
+	! grep -E '^[EWIPX]: ' <<<"$output" || false
+}
+
+@test "every override has its reason" {
+	for file in packaging/debian/*.lintian-overrides; do
+		awk '/^# SPDX/ { next } /^#/ { why = 1; next } /^$/ { why = 0; next }
+			!why { print FILENAME ": " $0; bad = 1 } END { exit bad }' "$file"
+	done
+}
+
+@test "built again, elsewhere and by somebody else's habits, they are the same" {
+	(
+		umask 077
+		export TZ=Pacific/Chatham LC_ALL=C.UTF-8 HOME=/nonexistent TMPDIR=$BATS_TEST_TMPDIR
+		DEB_JOBS=1 packaging/deb.sh "$BATS_TEST_TMPDIR/again"
+	)
+	for file in "$GS_DEB"/*.deb; do
+		cmp "$file" "$BATS_TEST_TMPDIR/again/${file##*/}"
+	done
+}
+
+@test "a runtime that nobody uses can be removed" {
+	script gpushare-runtime prerm remove
+	[ "$status" -eq 0 ]
+	mkdir -p "$root/etc/containerd"
+	echo '# BinaryName = "/usr/bin/gpushare-runtime"' >"$root/etc/containerd/config.toml"
+	script gpushare-runtime prerm remove
+	[ "$status" -eq 0 ]
+}
+
+@test "one that a configuration names can't; upgrading it can" {
+	while read -r file text; do
+		mkdir -p "$root/${file%/*}"
+		printf '%s\n' "$text" >"$root/$file"
+		script gpushare-runtime prerm remove
+		[ "$status" -eq 1 ]
+		grep -qF "$file" <<<"$output"
+		grep -qF "gpusharectl setup --undo" <<<"$output"
+		script gpushare-runtime prerm upgrade 9
+		[ "$status" -eq 0 ]
+		rm "$root/$file"
+	done <<-'END'
+		etc/containerd/config.toml  BinaryName = "/usr/bin/gpushare-runtime"
+		etc/containerd/conf.d/gpushare.toml BinaryName = "/usr/bin/gpushare-runtime"
+		var/lib/rancher/k3s/agent/etc/containerd/config.toml.tmpl x = "gpushare-runtime"
+		etc/crio/crio.conf.d/20-gpushare.conf runtime_path = "/usr/bin/gpushare-runtime"
+		etc/docker/daemon.json {"gpushare": {"path": "/usr/bin/gpushare-runtime"}}
+		etc/containers/containers.conf.d/gpushare.conf x = ["/usr/bin/gpushare-runtime"]
+	END
+}
+
+@test "nor one that containers were made with" {
+	bundle=run/containerd/io.containerd.runtime.v2.task/k8s.io/5f0c12
+	mkdir -p "$root/$bundle"
+	echo /usr/bin/runc >"$root/$bundle/runtime"
+	script gpushare-runtime prerm remove
+	[ "$status" -eq 0 ]
+	echo /usr/bin/gpushare-runtime >"$root/$bundle/runtime"
+	script gpushare-runtime prerm remove
+	[ "$status" -eq 1 ]
+	grep -qF "/$bundle" <<<"$output"
+	rm -r "$root/run"
+	mkdir -p "$root/proc/4711"
+	printf '/usr/bin/conmon\0-r\0/usr/bin/runc\0' >"$root/proc/4711/cmdline"
+	script gpushare-runtime prerm remove
+	[ "$status" -eq 0 ]
+	printf '/usr/bin/conmon\0-r\0/usr/bin/gpushare-runtime\0' >"$root/proc/4711/cmdline"
+	script gpushare-runtime prerm remove
+	[ "$status" -eq 1 ]
+	grep -qF "process 4711" <<<"$output"
+}
+
+@test "nor an agent that has lent a card" {
+	mkdir -p "$root/run/gpushare/lent"
+	script gpushare-agent prerm remove
+	[ "$status" -eq 0 ]
+	echo '{}' >"$root/run/gpushare/lent/nvidia-GPU-5f0c12ab"
+	script gpushare-agent prerm remove
+	[ "$status" -eq 1 ]
+	grep -qF "gpusharectl reclaim nvidia-GPU-5f0c12ab" <<<"$output"
+	script gpushare-agent prerm upgrade 9
+	[ "$status" -eq 0 ]
+}
+
+@test "purging takes away what was written, removing does not" {
+	for folder in run/gpushare var/lib/gpushare/grants etc/gpushare etc/containerd; do
+		mkdir -p "$root/$folder"
+		: >"$root/$folder/file"
+	done
+	script gpushare-runtime postrm remove
+	[ "$(find "$root" -type f | wc -l)" -eq 4 ]
+	script gpushare-runtime postrm purge
+	[ "$status" -eq 0 ]
+	[ "$(cd "$root" && find . -type f)" = ./etc/containerd/file ]
+}
