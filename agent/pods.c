@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The pods of this node. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,8 @@ int pods_start(struct agent *agent, struct gs_err *err)
 	if (!agent->settings.kube.server && !getenv("KUBERNETES_SERVICE_HOST"))
 		return 0;
 	r = kube_config_in_cluster(&agent->settings.kube, err);
+	if (r == 0 && !agent->settings.kube.node)
+		r = gs_err_set(err, EINVAL, "no node's name is set, and NODE_NAME tells none");
 	if (r == 0)
 		r = kube_new(agent->loop, &agent->settings.kube, &ops, &agent->kube, err);
 	if (r == 0)

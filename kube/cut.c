@@ -41,7 +41,7 @@ static int give(struct kube_cut *cut)
 	int r = 0;
 
 	if (cut->skip) {
-		kube_note(cut->kube, "a pod of more than %zu bytes is left out",
+		kube_note(cut->kube, "a %s of more than %zu bytes is left out", cut->what,
 			  cut->kube->tune.object_max);
 		cut->skip = false;
 	} else if (cut->buf.len > 0) {
@@ -104,7 +104,7 @@ static int step(struct kube_cut *cut, char c)
 	return 0;
 }
 
-/* The only list right in a PodList is its items. */
+/* The only list right in a list object is its items. */
 int kube_cut_list(struct kube_cut *cut, const char *data, size_t len)
 {
 	size_t from = 0;

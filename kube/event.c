@@ -92,10 +92,10 @@ static void write_event(const struct kube *kube, const struct event *e, struct g
 	gs_buf_adds(buf, "},\"source\":{");
 	add_member(buf, "component", kube->config.component);
 	gs_buf_adds(buf, "\"host\":");
-	gs_buf_add_json(buf, kube->config.node);
+	gs_buf_add_json(buf, kube->config.node ? kube->config.node : "");
 	gs_buf_adds(buf, "},");
 	add_member(buf, "reportingComponent", kube->config.component);
-	add_member(buf, "reportingInstance", kube->config.node);
+	add_member(buf, "reportingInstance", kube->config.instance);
 	add_member(buf, "type", e->type);
 	add_member(buf, "reason", e->reason);
 	add_member(buf, "message", e->message);

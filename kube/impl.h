@@ -73,6 +73,8 @@ struct kube_request {
 };
 
 struct kube_watch;
+struct kube_pods;
+struct kube_ask;
 struct kube_delete;
 struct kube_events;
 
@@ -95,7 +97,9 @@ struct kube {
 	unsigned int n_failing; /* requests that wait for a server that is not well */
 	int health; /* as told: -1 not yet, else false or true */
 
-	struct kube_watch *watch;
+	struct kube_watch *watches;
+	struct kube_pods *pods;
+	struct kube_ask *asks;
 	struct kube_delete *deletes, **deletes_end;
 	unsigned int n_deletes, n_deletes_active;
 	struct kube_events *events;
@@ -178,6 +182,7 @@ void kube_pod_free(struct kube_pod *pod);
 
 struct kube_cut {
 	struct kube *kube;
+	const char *what; /* kind of object, for messages: "pod" */
 	int (*object)(struct js object, void *arg); /* -errno ends it */
 	void *arg;
 	struct gs_buf buf; /* the object that comes */
@@ -196,8 +201,10 @@ int kube_cut_list(struct kube_cut *cut, const char *data, size_t len);
 /* A stream of lines, an object each. -EBADMSG: one is no JSON. */
 int kube_cut_lines(struct kube_cut *cut, const char *data, size_t len);
 
-/* ---- kube/watch.c, delete.c, event.c: what kube_free() calls of each */
+/* ---- kube/watch.c, pods.c, ask.c, delete.c, event.c: what kube_free() calls of each */
 void kube_watch_close(struct kube *kube);
+void kube_pods_free(struct kube *kube);
+void kube_ask_close(struct kube *kube);
 void kube_delete_close(struct kube *kube);
 void kube_event_close(struct kube *kube);
 

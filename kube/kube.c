@@ -88,8 +88,6 @@ int kube_config_in_cluster(struct kube_config *config, struct gs_err *err)
 		return gs_err_set(err, ENOENT,
 				  "no API server is set, and KUBERNETES_SERVICE_HOST and "
 				  "KUBERNETES_SERVICE_PORT tell none");
-	if (!config->node && (!node || !*node))
-		return gs_err_set(err, EINVAL, "no node's name is set, and NODE_NAME tells none");
 	if (!config->server) {
 		config->server = gs_asprintf(
 			strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
@@ -99,7 +97,7 @@ int kube_config_in_cluster(struct kube_config *config, struct gs_err *err)
 	}
 	if (!config->token_file)
 		config->token_file = gs_strdup(ACCOUNT "token");
-	if (!config->node)
+	if (!config->node && node && *node)
 		config->node = gs_strdup(node);
 	return 0;
 }
@@ -111,6 +109,7 @@ void kube_config_free(struct kube_config *config)
 	free(config->token_file);
 	free(config->node);
 	free(config->component);
+	free(config->instance);
 	*config = (struct kube_config){ 0 };
 }
 
@@ -160,9 +159,8 @@ static int check_config(const struct kube_config *config, struct gs_err *err)
 		return gs_err_set(err, EINVAL, "no API server is set");
 	if (!config->token_file)
 		return gs_err_set(err, EINVAL, "no token file is set");
-	if (!config->node || !kube_name_ok(config->node))
-		return gs_err_set(err, EINVAL, "'%s' is no node's name",
-				  config->node ? config->node : "");
+	if (config->node && !kube_name_ok(config->node))
+		return gs_err_set(err, EINVAL, "'%s' is no node's name", config->node);
 	if (!(curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS))
 		return gs_err_set(err, ENOTSUP, "libcurl was built without asynchronous DNS");
 	url = curl_url();
@@ -204,6 +202,7 @@ int kube_new(uv_loop_t *loop, const struct kube_config *config, const struct kub
 		.token_file = copy(config->token_file),
 		.node = copy(config->node),
 		.component = copy(config->component ? config->component : "gpushared"),
+		.instance = copy(config->instance ? config->instance : config->node),
 	};
 	n = strlen(kube->config.server);
 	while (n > 0 && kube->config.server[n - 1] == '/')
@@ -241,6 +240,8 @@ void kube_free(struct kube *kube)
 	kube->dying = true;
 	kube->ops = (struct kube_ops){ 0 };
 	kube_watch_close(kube);
+	kube_pods_free(kube);
+	kube_ask_close(kube);
 	kube_event_close(kube);
 	kube_delete_close(kube);
 	kube_loop_close(kube);

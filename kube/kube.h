@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Kubernetes API, as far as the agent uses it. Nothing here waits: requests go on in the loop,
+ * The Kubernetes API, as far as we use it. Nothing here waits: requests go on in the loop,
  * are tried again with growing pauses while the server is away, busy (429, with its Retry-After) or
  * broken (5xx), and never more than a bounded number is kept. Names are resolved by a thread of
  * libcurl's. Callbacks come from the loop alone, never out of a call that the caller made; they may
@@ -13,15 +13,18 @@
 #include <uv.h>
 
 #include "common/err.h"
+#include "common/js.h"
 
 struct kube;
+struct kube_ask;
 
 struct kube_config {
 	char *server; /* https://host:port[/prefix]; http:// only to this host */
 	char *ca_file; /* NULL: the system's */
 	char *token_file; /* read again whenever it changed, and after a 401 */
-	char *node; /* this node's name */
+	char *node; /* this node's name; NULL: whoever asks is bound to none */
 	char *component; /* who reports Events: "gpushared" */
+	char *instance; /* which of them; NULL: the node's name */
 };
 
 struct kube_pod {
@@ -59,7 +62,7 @@ struct kube_ops {
 /*
  * Fills what is NULL in @config from a pod's surroundings: KUBERNETES_SERVICE_HOST and _PORT, the
  * files of its service account, NODE_NAME for the node. -ENOENT: this is no pod, and no server is
- * set; -EINVAL: no node's name. "Accessing the API from within a pod", Kubernetes documentation.
+ * set. "Accessing the API from within a pod", Kubernetes documentation.
  */
 int kube_config_in_cluster(struct kube_config *config, struct gs_err *err);
 
@@ -81,11 +84,56 @@ int kube_new(uv_loop_t *loop, const struct kube_config *config, const struct kub
  */
 void kube_free(struct kube *kube);
 
+struct kube_watch_ops {
+	/* An object came or changed, or it went. The object is borrowed for the call. */
+	void (*object)(struct js object, bool gone, void *arg);
+	/*
+	 * A list begins, and is complete: what was known before, and was not told between the two,
+	 * is gone. Either may be NULL. A list that breaks off begins anew, with another begin().
+	 */
+	void (*begin)(void *arg);
+	void (*synced)(void *arg);
+	void *arg;
+};
+
 /*
- * Lists and then watches the pods of this node, for ever: resume by resourceVersion, bookmarks, a
- * new list after 410 Gone.
+ * Lists and then watches all objects of a collection, for ever: resume by resourceVersion,
+ * bookmarks, a new list after 410 Gone. @collection: its path, "/api/v1/pods". @query: parameters,
+ * escaped, or NULL. @what: one such object, for messages (static). @page: how many objects one
+ * answer to a list may have at most; the server may ignore it. No more than one object is in memory
+ * at a time; one that is too large is left out, and kube_ops.note() told.
  */
+void kube_watch(struct kube *kube, const char *collection, const char *query, const char *what,
+		unsigned int page, const struct kube_watch_ops *ops);
+
+/* kube_watch() of the pods of this node, told to kube_ops. The config must have its name. */
 void kube_watch_pods(struct kube *kube);
+
+/* The end of a request that kube_ask() made; all of it is borrowed for the call. */
+struct kube_reply {
+	int r; /* 0: well, or -errno */
+	long status; /* HTTP's; 0: none came */
+	const char *text; /* the answer's body, where it is a good one; ends in a NUL */
+	size_t len;
+	const struct gs_err *err; /* a sentence where @r is not 0 */
+};
+
+/*
+ * Asks the API for anything. @body: JSON of @content_type; both NULL where there is none. @done
+ * gets the answer once it is final; meanwhile the request is tried again while the server is away
+ * or busy. -E2BIG: an answer of more than 4 MiB. @done may ask anew; when the client ends it is not
+ * called. What is given can be given up by kube_ask_cancel() until @done was called; it is NULL
+ * where the client ends already.
+ */
+struct kube_ask *kube_ask(struct kube *kube, const char *method, const char *path,
+			  const char *content_type, const char *body,
+			  void (*done)(const struct kube_reply *reply, void *arg), void *arg);
+
+/*
+ * Gives a request up: @done is not called any more. Whether the server did what was asked for is
+ * not known. NULL is none.
+ */
+void kube_ask_cancel(struct kube_ask *ask);
 
 /*
  * Deletes a pod at once (grace 0) if it still has that UID. @done (may be NULL) gets 0 when it is

@@ -1,99 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The pods of this node: a list in pages, then one watch after the other from where the last ended.
+ * A kind of objects: a list in pages, then one watch after the other from where the last ended.
  * "Efficient detection of changes", Kubernetes API concepts.
- *
- * Which pods were told is kept, so that those that went while nobody watched can be told gone.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/impl.h"
-#include "common/cleanup.h"
 #include "common/xalloc.h"
-
-struct known {
-	char *namespace, *name, *uid;
-	unsigned int list; /* the list that last told it */
-};
+#include "kube/impl.h"
 
 struct kube_watch {
 	struct kube_request req;
+	struct kube_watch *next_watch;
 	struct kube_cut cut;
+	struct kube_watch_ops ops;
+	char *collection, *query;
+	const char *what;
+	unsigned int page;
 	bool watching; /* else listing */
 	char *version; /* where the watch goes on; of a list: "0" any, "" the newest */
 	char *next; /* the token of the next page */
-	unsigned int list;
+	bool listing; /* that a list begins was told */
 	bool brought; /* this watch brought something */
-	bool full; /* that some are left out was told */
-	struct known *known;
-	size_t n_known;
 };
-
-/* ---- What is known. */
-
-static void forget(struct kube_watch *watch, size_t i)
-{
-	free(watch->known[i].namespace);
-	free(watch->known[i].name);
-	free(watch->known[i].uid);
-	watch->known[i] = watch->known[--watch->n_known];
-}
-
-/* False: there are too many, and this is a new one. */
-static bool note_known(struct kube_watch *watch, const struct kube_pod *pod, bool gone)
-{
-	size_t i = 0;
-
-	while (i < watch->n_known && strcmp(watch->known[i].uid, pod->uid) != 0)
-		i++;
-	if (gone) {
-		if (i < watch->n_known)
-			forget(watch, i);
-		return true;
-	}
-	if (i == watch->n_known && i >= watch->req.kube->tune.pods_max)
-		return false;
-	if (i == watch->n_known) {
-		watch->known = gs_grow(watch->known, i, sizeof(*watch->known));
-		watch->known[watch->n_known++] = (struct known){
-			.namespace = gs_strdup(pod->namespace),
-			.name = gs_strdup(pod->name),
-			.uid = gs_strdup(pod->uid),
-		};
-	}
-	watch->known[i].list = watch->list;
-	return true;
-}
-
-static void tell(struct kube_watch *watch, const struct kube_pod *pod, bool gone)
-{
-	struct kube *kube = watch->req.kube;
-
-	if (note_known(watch, pod, gone)) {
-		if (kube->ops.pod)
-			kube->ops.pod(pod, gone, kube->ops.arg);
-	} else if (!watch->full) {
-		watch->full = true;
-		kube_note(kube, "more than %zu pods of this node: the others are left out",
-			  kube->tune.pods_max);
-	}
-}
-
-static void tell_object(struct kube_watch *watch, struct js object, bool gone)
-{
-	struct kube_pod pod;
-	struct gs_err err;
-
-	/* One that can't be read must not keep the others from us. */
-	if (kube_pod_read(object, &pod, &err) < 0) {
-		kube_note(watch->req.kube, "a pod is left out: %s", err.msg);
-		return;
-	}
-	tell(watch, &pod, gone);
-	kube_pod_free(&pod);
-}
 
 /* ---- What comes. */
 
@@ -103,9 +33,14 @@ static void set(char **s, char *value)
 	*s = value;
 }
 
+static void tell(struct kube_watch *watch, struct js object, bool gone)
+{
+	watch->ops.object(object, gone, watch->ops.arg);
+}
+
 static int on_item(struct js object, void *arg)
 {
-	tell_object(arg, object, false);
+	tell(arg, object, false);
 	return 0;
 }
 
@@ -145,9 +80,9 @@ static int on_event(struct js event, void *arg)
 	watch->brought = true;
 	watch->req.failures = 0;
 	if (js_string_is(v[0], "ADDED") || js_string_is(v[0], "MODIFIED"))
-		tell_object(watch, v[1], false);
+		tell(watch, v[1], false);
 	else if (js_string_is(v[0], "DELETED"))
-		tell_object(watch, v[1], true);
+		tell(watch, v[1], true);
 	return 0;
 }
 
@@ -181,17 +116,19 @@ static void prepare(struct kube_request *req)
 	kube_cut_reset(&watch->cut);
 	watch->cut.object = watch->watching ? on_event : on_item;
 	watch->brought = false;
-	/* a node's name has nothing to escape, "=" has */
-	gs_buf_addf(&path, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s",
-		    req->kube->config.node);
+	gs_buf_addf(&path, "%s?%s%s", watch->collection, watch->query ? watch->query : "",
+		    watch->query ? "&" : "");
 	if (watch->watching) {
 		/* All nodes began together, perhaps: they don't come back together. */
 		seconds = tune->watch_s + kube_random(tune->watch_s);
-		gs_buf_addf(&path, "&watch=1&allowWatchBookmarks=true&timeoutSeconds=%u", seconds);
+		gs_buf_addf(&path, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%u", seconds);
 		req->timeout_ms = (seconds + 30) * 1000;
 		req->stall_ms = tune->watch_quiet_ms;
 	} else {
-		gs_buf_addf(&path, "&limit=%u", tune->page);
+		if (!watch->listing && watch->ops.begin)
+			watch->ops.begin(watch->ops.arg);
+		watch->listing = true;
+		gs_buf_addf(&path, "limit=%u", watch->page);
 		req->timeout_ms = tune->request_ms;
 		req->stall_ms = tune->stall_ms;
 	}
@@ -209,30 +146,7 @@ static void list_anew(struct kube_watch *watch)
 	watch->watching = false;
 	set(&watch->version, gs_strdup(""));
 	set(&watch->next, NULL);
-	watch->list++;
-}
-
-static void list_complete(struct kube_watch *watch)
-{
-	struct kube *kube = watch->req.kube;
-	size_t i = 0;
-
-	while (i < watch->n_known) {
-		struct known *known = &watch->known[i];
-		struct kube_pod pod = { .namespace = known->namespace,
-					.name = known->name,
-					.uid = known->uid };
-
-		if (known->list == watch->list) {
-			i++;
-			continue;
-		}
-		if (kube->ops.pod)
-			kube->ops.pod(&pod, true, kube->ops.arg);
-		forget(watch, i);
-	}
-	if (kube->ops.synced)
-		kube->ops.synced(kube->ops.arg);
+	watch->listing = false;
 }
 
 /* What stood around the items: where the next page or the watch begins. */
@@ -260,7 +174,9 @@ static int page_done(struct kube_watch *watch)
 	set(&watch->version, next);
 	set(&watch->next, NULL);
 	watch->watching = true;
-	list_complete(watch);
+	watch->listing = false;
+	if (watch->ops.synced)
+		watch->ops.synced(watch->ops.arg);
 	return 0;
 }
 
@@ -278,7 +194,7 @@ static void go_on(struct kube_watch *watch)
 static void on_done(struct kube_request *req, const struct kube_answer *answer)
 {
 	struct kube_watch *watch = req->arg;
-	const char *what = watch->watching ? "watch of pods" : "list of pods";
+	const char *what = watch->watching ? "watch" : "list";
 	char *why;
 	int r = answer->r;
 
@@ -296,25 +212,33 @@ static void on_done(struct kube_request *req, const struct kube_answer *answer)
 	}
 	if (r == -ESTALE || r == -EBADMSG)
 		list_anew(watch);
-	why = answer->err.msg[0] ? gs_strdup(answer->err.msg) :
-				   gs_asprintf("%s: the API server sent %s", what,
-					       r == -EBADMSG ? "no valid JSON" : "an error");
+	why = answer->err.msg[0] ?
+		      gs_strdup(answer->err.msg) :
+		      gs_asprintf("%s of %ss: the API server sent %s", what, watch->what,
+				  r == -EBADMSG ? "no valid JSON" : "an error");
 	kube_request_again(req, why, 0);
 	free(why);
 }
 
-void kube_watch_pods(struct kube *kube)
+void kube_watch(struct kube *kube, const char *collection, const char *query, const char *what,
+		unsigned int page, const struct kube_watch_ops *ops)
 {
 	struct kube_watch *watch;
 
-	if (kube->watch || kube->dying)
+	if (kube->dying)
 		return;
 	watch = gs_calloc(1, sizeof(*watch));
-	kube->watch = watch;
+	watch->next_watch = kube->watches;
+	kube->watches = watch;
+	watch->ops = *ops;
+	watch->collection = gs_strdup(collection);
+	watch->query = query ? gs_strdup(query) : NULL;
+	watch->what = what;
+	watch->page = page;
 	/* The first list may come from the server's cache: all nodes may begin at once. */
 	watch->version = gs_strdup("0");
-	watch->list = 1;
 	watch->cut.kube = kube;
+	watch->cut.what = what;
 	watch->cut.arg = watch;
 	watch->req.method = "GET";
 	watch->req.prepare = prepare;
@@ -329,9 +253,8 @@ static void free_watch(struct kube_request *req)
 {
 	struct kube_watch *watch = req->arg;
 
-	while (watch->n_known > 0)
-		forget(watch, watch->n_known - 1);
-	free(watch->known);
+	free(watch->collection);
+	free(watch->query);
 	free(watch->version);
 	free(watch->next);
 	kube_cut_reset(&watch->cut);
@@ -340,8 +263,10 @@ static void free_watch(struct kube_request *req)
 
 void kube_watch_close(struct kube *kube)
 {
-	struct kube_watch *watch = gs_steal(kube->watch);
+	struct kube_watch *watch;
 
-	if (watch)
+	while ((watch = kube->watches) != NULL) {
+		kube->watches = watch->next_watch;
 		kube_request_close(&watch->req, free_watch);
+	}
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small Kubernetes API server for tests: pods and Events, list, watch, delete.
+"""A small Kubernetes API server for tests: it keeps any kind of object; list, watch, change.
 
     apiserver.py DIR [--tls]
 
@@ -12,9 +12,13 @@ Tests steer it through the socket DIR/admin.sock: one JSON object a connection, 
   {"op": "token", "token": T}           only this bearer token is accepted ("": any)
   {"op": "put", "pod": POD}             makes or changes a pod
   {"op": "remove", "pod": "ns/name"}    takes it away
+  {"op": "set", "path": P, "object": O} makes or changes any object; P is its path in the API
+  {"op": "unset", "path": P}            takes it away
+  {"op": "get", "path": P}              shows it
   {"op": "bookmark"}                    sends one to every watch
   {"op": "expire"}                      resourceVersions up to now are too old to watch from
   {"op": "drop", "how": HOW}            ends every watch: clean, middle (of a line), reset
+  {"op": "outage", "on": true}          resets every connection that asks for something
   {"op": "rule", "match": RE, ...}      answers requests "METHOD /path?query" that match:
       "times": N (1), "status": S, "headers": {}, "body": TEXT     with this; or
       "hang": true                      not at all; or
@@ -35,6 +39,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -48,13 +53,13 @@ class State:
     def begin(self):
         self.version = 1000
         self.oldest = 0
-        self.pods = {}
-        self.history = []  # (version, type, object)
-        self.events = {}
+        self.objects = {}  # (collection, namespace, name): object
+        self.history = []  # (version, type, key or None, object)
         self.rules = []
         self.log = []
         self.token = ""
         self.drops = []
+        self.outage = False
         self.epoch += 1
 
 
@@ -66,14 +71,36 @@ def status(code, reason, message):
             "reason": reason, "message": message}
 
 
-def record(kind, pod):
-    """Under state.change."""
+def record(kind, key, obj):
+    """Stores @obj, or takes it away, and tells the watches. Under state.change."""
     state.version += 1
-    pod = json.loads(json.dumps(pod))
-    pod["metadata"]["resourceVersion"] = str(state.version)
-    state.history.append((state.version, kind, pod))
+    obj = json.loads(json.dumps(obj))
+    obj["metadata"]["resourceVersion"] = str(state.version)
+    if kind == "DELETED":
+        del state.objects[key]
+    else:
+        state.objects[key] = obj
+    state.history.append((state.version, kind, key, obj))
     state.change.notify_all()
-    return pod
+    return obj
+
+
+def put(key, obj):
+    return record("MODIFIED" if key in state.objects else "ADDED", key, obj)
+
+
+def pod_key(pod):
+    return ("/api/v1/pods",) + tuple(pod.split("/"))
+
+
+def path_key(path):
+    """(collection, namespace, name, subresource) of a path; None: it is none."""
+    m = re.fullmatch("(/api/v1|/apis/[^/]+/[^/]+)/(?:namespaces/([^/]+)/)?([a-z]+)"
+                     "(?:/([^/]+)(?:/([a-z]+))?)?", path)
+    if not m:
+        return None
+    prefix, namespace, plural, name, sub = m.groups()
+    return prefix + "/" + plural, namespace or "", name or "", sub or ""
 
 
 def admin(ask):
@@ -84,20 +111,30 @@ def admin(ask):
         state.token = ask["token"]
     elif op == "put":
         meta = ask["pod"]["metadata"]
-        key = meta["namespace"] + "/" + meta["name"]
-        old = state.pods.get(key)
-        state.pods[key] = record("MODIFIED" if old else "ADDED", ask["pod"])
+        put(("/api/v1/pods", meta["namespace"], meta["name"]), ask["pod"])
     elif op == "remove":
-        record("DELETED", state.pods.pop(ask["pod"]))
+        key = pod_key(ask["pod"])
+        record("DELETED", key, state.objects[key])
+    elif op == "set":
+        put(path_key(ask["path"])[:3], ask["object"])
+    elif op == "unset":
+        key = path_key(ask["path"])[:3]
+        record("DELETED", key, state.objects[key])
+    elif op == "get":
+        return {"object": state.objects.get(path_key(ask["path"])[:3])}
     elif op == "bookmark":
         state.version += 1
-        state.history.append((state.version, "BOOKMARK", {
+        state.history.append((state.version, "BOOKMARK", None, {
             "kind": "Pod", "metadata": {"resourceVersion": str(state.version)}}))
     elif op == "expire":
         state.version += 1
         state.oldest = state.version
     elif op == "drop":
         state.drops.append(ask["how"])
+    elif op == "outage":
+        state.outage = ask["on"]
+        if state.outage:
+            state.drops.append("reset")
     elif op == "rule":
         state.rules.append(dict({"times": 1}, **ask))
     elif op == "forget":
@@ -105,7 +142,7 @@ def admin(ask):
     elif op == "log":
         return {"log": state.log}
     elif op == "events":
-        return {"events": list(state.events.values())}
+        return {"events": [v for k, v in state.objects.items() if k[0] == "/api/v1/events"]}
     else:
         raise ValueError(op)
     state.change.notify_all()
@@ -142,24 +179,27 @@ class Handler(BaseHTTPRequestHandler):
                 "port": self.client_address[1], "type": self.headers.get("Content-Type", ""),
                 "authorization": self.headers.get("Authorization", "")})
             rule = next((r for r in state.rules if r["times"] > 0 and
-                         re.search(r["match"], what)), None)
+                         re.search(r["match"], what)), None) if not state.outage else None
             if rule:
                 rule["times"] -= 1
             if rule and rule.get("store"):
                 self.respond(url.path, query, body)
+            outage = state.outage
             allowed = state.token in ("", self.headers.get("Authorization", "")[7:])
-        if rule:
+        if outage:
+            self.end_stream("reset")
+        elif rule:
             self.scripted(rule)
         elif not allowed:
             self.answer(401, status(401, "Unauthorized", "Unauthorized"))
         elif query.get("watch"):
-            self.watch(query)
+            self.watch(url.path, query)
         else:
             with state.change:
                 code, answer = self.respond(url.path, query, body)
             self.answer(code, answer)
 
-    do_GET = do_POST = do_PATCH = do_DELETE = do
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do
 
     def answer(self, code, body, headers=()):
         if not isinstance(body, str):
@@ -212,10 +252,10 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.wfile.write(b"0\r\n\r\n")
 
-    def watch(self, query):
+    def watch(self, path, query):
         epoch, n_drops = state.epoch, len(state.drops)
         version = int(query["resourceVersion"])
-        node = query["fieldSelector"].split("=")[1]
+        key = path_key(path)
         self.begin_stream()
         end = time.monotonic() + float(query["timeoutSeconds"])
         with state.change:
@@ -224,11 +264,11 @@ class Handler(BaseHTTPRequestHandler):
                     self.chunk(json.dumps({"type": "ERROR", "object": status(
                         410, "Expired", "too old resource version")}) + "\n")
                     break
-                for v, kind, pod in state.history:
+                for v, kind, at, obj in state.history:
                     if v > version:
                         version = v
-                        if pod.get("spec", {}).get("nodeName") == node or kind == "BOOKMARK":
-                            self.chunk(json.dumps({"type": kind, "object": pod}) + "\n")
+                        if kind == "BOOKMARK" or selected(key, query, at, obj):
+                            self.chunk(json.dumps({"type": kind, "object": obj}) + "\n")
                 if len(state.drops) > n_drops or time.monotonic() >= end:
                     break
                 if state.epoch != epoch:
@@ -239,19 +279,28 @@ class Handler(BaseHTTPRequestHandler):
 
     def respond(self, path, query, body):
         """Under state.change; gives code and object."""
-        if path == "/api/v1/pods":
-            return self.list_pods(query)
-        pod = re.fullmatch("/api/v1/namespaces/([^/]+)/pods/([^/]+)", path)
-        if pod and self.command == "DELETE":
-            return self.delete_pod("%s/%s" % pod.groups(), json.loads(body))
-        event = re.fullmatch("/api/v1/namespaces/([^/]+)/events(?:/([^/]+))?", path)
-        if event:
-            return self.event(event.group(1), event.group(2), json.loads(body))
-        return 404, status(404, "NotFound", "the server could not find the resource")
+        key = path_key(path)
+        if not key:
+            return 404, status(404, "NotFound", "the server could not find the resource")
+        key, sub = key[:3], key[3]
+        if self.command == "POST":
+            return self.create(key, json.loads(body))
+        if not key[2]:
+            return self.list(key, query)
+        if key not in state.objects:
+            return 404, status(404, "NotFound", '%s "%s" not found'
+                               % (key[0].split("/")[-1], key[2]))
+        if self.command == "GET":
+            return 200, state.objects[key]
+        if self.command == "PUT":
+            return self.replace(key, json.loads(body))
+        if self.command == "DELETE":
+            return self.delete(key, json.loads(body))
+        return 200, put(key, patched(state.objects[key], json.loads(body),
+                                     self.headers["Content-Type"]))
 
-    def list_pods(self, query):
-        node = query["fieldSelector"].split("=")[1]
-        pods = [p for _, p in sorted(state.pods.items()) if p["spec"]["nodeName"] == node]
+    def list(self, key, query):
+        items = [o for k, o in sorted(state.objects.items()) if selected(key, query, k, o)]
         meta = {"resourceVersion": str(state.version)}
         begin, limit = 0, int(query.get("limit", 0))
         if "continue" in query:
@@ -259,37 +308,84 @@ class Handler(BaseHTTPRequestHandler):
             meta["resourceVersion"] = version
             if int(version) < state.oldest:
                 return 410, status(410, "Expired", "the continue token is too old")
-        if limit and begin + limit < len(pods):
+        if limit and begin + limit < len(items):
             meta["continue"] = base64.b64encode(json.dumps(
                 [meta["resourceVersion"], begin + limit]).encode()).decode()
-            pods = pods[begin:begin + limit]
+            items = items[begin:begin + limit]
         else:
-            pods = pods[begin:]
-        return 200, {"kind": "PodList", "apiVersion": "v1", "metadata": meta, "items": pods}
+            items = items[begin:]
+        return 200, {"kind": "List", "apiVersion": "v1", "metadata": meta, "items": items}
 
-    def delete_pod(self, key, options):
-        if key not in state.pods:
-            return 404, status(404, "NotFound", 'pods "%s" not found' % key.split("/")[1])
-        uid = state.pods[key]["metadata"]["uid"]
+    def create(self, key, obj):
+        meta = obj["metadata"]
+        if key[1]:
+            meta["namespace"] = key[1]
+        key = (key[0], key[1], meta["name"])
+        if key in state.objects:
+            return 409, status(409, "AlreadyExists", '%s "%s" already exists'
+                               % (key[0].split("/")[-1], key[2]))
+        meta.setdefault("uid", str(uuid.uuid4()))
+        meta.setdefault("creationTimestamp", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+        return 201, put(key, obj)
+
+    def replace(self, key, obj):
+        asked, version = (o["metadata"].get("resourceVersion")
+                          for o in (obj, state.objects[key]))
+        if asked and asked != version:
+            return 409, status(409, "Conflict", 'Operation cannot be fulfilled on "%s": the object '
+                               "has been modified; please apply your changes to the latest "
+                               "version and try again" % key[2])
+        return 200, put(key, obj)
+
+    def delete(self, key, options):
+        uid = state.objects[key]["metadata"]["uid"]
         asked = options.get("preconditions", {}).get("uid")
-        if asked != uid:
+        if asked and asked != uid or not asked and key[0] == "/api/v1/pods":
             return 409, status(409, "Conflict", 'Operation cannot be fulfilled on pods "%s": the '
                                "UID in the precondition (%s) does not match the UID in record "
                                "(%s). The object might have been deleted and then recreated"
-                               % (key.split("/")[1], asked, uid))
-        return 200, record("DELETED", state.pods.pop(key))
+                               % (key[2], asked, uid))
+        return 200, record("DELETED", key, state.objects[key])
 
-    def event(self, namespace, name, body):
-        if self.command == "POST":
-            name = body["metadata"]["name"]
-            if (namespace, name) in state.events:
-                return 409, status(409, "AlreadyExists", 'events "%s" already exists' % name)
-            state.events[namespace, name] = body
-            return 201, body
-        if (namespace, name) not in state.events:
-            return 404, status(404, "NotFound", 'events "%s" not found' % name)
-        state.events[namespace, name].update(body)
-        return 200, state.events[namespace, name]
+
+def field(obj, path):
+    for part in path.split("."):
+        obj = obj.get(part, {})
+    return obj or ""
+
+
+def selected(key, query, at, obj):
+    """Is the object @obj at the key @at in the collection @key, as the query wants it?"""
+    if at[0] != key[0] or key[1] and at[1] != key[1]:
+        return False
+    for part in filter(None, query.get("fieldSelector", "").split(",")):
+        path, value = part.split("=")
+        if field(obj, path) != value:
+            return False
+    for part in filter(None, query.get("labelSelector", "").split(",")):
+        name, value = part.split("=")
+        if obj["metadata"].get("labels", {}).get(name) != value:
+            return False
+    return True
+
+
+def patched(obj, patch, kind):
+    """A merge patch; of a strategic one what is asked for here: lists of things with names."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(obj) if isinstance(obj, dict) else {}
+    for key, value in patch.items():
+        old = result.get(key)
+        if value is None:
+            result.pop(key, None)
+        elif kind.startswith("application/strategic") and key == "webhooks":
+            names = {v["name"]: v for v in value}
+            known = [v["name"] for v in old]
+            result[key] = [patched(v, names.get(v["name"], {}), kind) for v in old] + [
+                v for v in value if v["name"] not in known]
+        else:
+            result[key] = patched(old, value, kind)
+    return result
 
 
 def openssl(*args):
