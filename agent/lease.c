@@ -22,15 +22,26 @@
 #define KEEP_S (24 * 3600)
 #define FORGET_MS (3600 * 1000)
 
-static bool all_lent(struct agent *agent, const struct gs_strv *cards)
-{
-	for (size_t i = 0; i < cards->n; i++) {
-		const struct hold *hold = agent_hold_of_card(agent, cards->v[i]);
+/* After a restart the pods come back one by one: so long who lends may be on his way. */
+#define LENDERS_BACK_MS (5 * 60 * 1000)
 
-		if (!hold || hold->state != GS_LENT)
+/*
+ * Are all its cards there for a borrower: lent, or nobody's if it is a card that needs no lender?
+ * Before all cards and containers are known, a card that is somebody's looks like one that is not.
+ */
+static bool all_there(struct agent *agent, const struct gs_grant *grant)
+{
+	for (size_t i = 0; i < grant->cards.n; i++) {
+		const char *card = grant->cards.v[i];
+		const struct hold *hold = agent_hold_of_card(agent, card);
+
+		if (hold ? hold->state != GS_LENT :
+			   !agent->registry_read_ms || !inventory_complete(agent->inventory) ||
+				    !cards_find(inventory_cards(agent->inventory), card) ||
+				    !gs_strv_has(&grant->free, card))
 			return false;
 	}
-	return cards->n > 0;
+	return grant->cards.n > 0;
 }
 
 /* Calls @each for every spot grant that is not revoked. */
@@ -88,26 +99,44 @@ static char *bound_pod(const struct agent *agent, const struct gs_grant *grant)
 	return gs_grant_bound_pod(agent->config.lib_dir, grant->name, &uid, NULL) == 0 ? uid : NULL;
 }
 
+/* Is one of them a card of a lender who is gone for good? */
+static bool any_gone(struct agent *agent, const struct gs_grant *grant)
+{
+	if (gs_boottime_ms() < LENDERS_BACK_MS || !agent->registry_read_ms)
+		return false;
+	for (size_t i = 0; i < grant->cards.n; i++)
+		if (!gs_strv_has(&grant->free, grant->cards.v[i]) &&
+		    !agent_hold_of_card(agent, grant->cards.v[i]))
+			return true;
+	return false;
+}
+
 /*
  * The node was restarted: the kubelet starts the spot pod anew, by a grant whose lease was of the
- * boot before, and its card's user has come back, too. Another pod, made in its place, finds a card
- * that is free now.
+ * boot before. Its card's user has come back, too; or he has not, and nobody is left from whom it
+ * could receive the card. Another pod, made in its place, finds a card that is free now.
  */
 static void end_of_last_boot(struct agent *agent, const struct gs_grant *grant, const char *boot_id)
 {
 	cleanup_free char *uid = NULL;
+	const char *why = NULL;
 	char buf[10];
 
 	/* without Kubernetes nobody would make another */
-	if (!agent->kube || !grant->lease_boot_id || strcmp(grant->lease_boot_id, boot_id) == 0 ||
-	    !any_kept(agent, &grant->cards))
+	if (!agent->kube || !grant->lease_boot_id || strcmp(grant->lease_boot_id, boot_id) == 0)
+		return;
+	if (any_kept(agent, &grant->cards))
+		why = "the node was restarted, and the user of its card is back";
+	else if (any_gone(agent, grant))
+		why = "the node was restarted, and who lent its card is gone";
+	if (!why)
 		return;
 	uid = bound_pod(agent, grant);
 	if (!uid)
 		return;
 	gs_log_fields(GS_LOG_INFO, "a grant ends with the restart of the node", "grant",
 		      gs_grant_short(grant->name, buf), "pod_uid", uid, NULL);
-	end(agent, grant, uid, "the node was restarted, and the user of its card is back");
+	end(agent, grant, uid, why);
 }
 
 static void renew(struct agent *agent, const struct gs_grant *grant, const void *boot_id)
@@ -116,7 +145,7 @@ static void renew(struct agent *agent, const struct gs_grant *grant, const void 
 	char buf[10];
 	int r;
 
-	if (!all_lent(agent, &grant->cards)) {
+	if (!all_there(agent, grant)) {
 		end_of_last_boot(agent, grant, boot_id);
 		return;
 	}

@@ -17,7 +17,6 @@ struct pod {
 	bool known; /* the API has told it */
 	bool over; /* it has ended by itself */
 	bool unless_over; /* not to be deleted then */
-	bool stays; /* a mirror pod or a DaemonSet's */
 	bool missed; /* a complete list did not have it */
 	char *why; /* to be deleted as soon as it is known; NULL: not */
 	bool asked; /* that was done */
@@ -85,11 +84,6 @@ static void delete_now(struct agent *agent, struct pod *pod)
 	if (pod->over && pod->unless_over)
 		return;
 	pod->asked = true;
-	if (pod->stays) {
-		gs_log_fields(GS_LOG_WARN, "a pod that comes back by itself is not deleted", "pod",
-			      pod->name, "namespace", pod->ns, NULL);
-		return;
-	}
 	kube_event(agent->kube, pod->ns, pod->name, pod->uid, "Normal", "GpuReclaimed", why);
 	kube_delete_pod(agent->kube, pod->ns, pod->name, pod->uid, on_deleted,
 			gs_asprintf("%s/%s", pod->ns, pod->name));
@@ -135,7 +129,6 @@ static void on_pod(const struct kube_pod *told, bool gone, void *arg)
 		return;
 	}
 	pod->known = true;
-	pod->stays = told->mirror || told->daemon;
 	pod->over = told->phase &&
 		    (strcmp(told->phase, "Succeeded") == 0 || strcmp(told->phase, "Failed") == 0);
 	if (pod->why)

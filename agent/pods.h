@@ -10,9 +10,14 @@ int pods_start(struct agent *agent, struct gs_err *err);
 void pods_stop(struct agent *agent);
 
 /*
- * Deletes a container's pod, with @why as an Event on it: now, or when the API has told what kind
- * of pod it is. Those of a DaemonSet and those made from a file come back by themselves, and are
- * left alone. Nothing happens without Kubernetes, or for a container that is of no pod.
+ * Deletes a container's pod, with @why as an Event on it: now, or when the API has told of it.
+ * Nothing happens without Kubernetes, or for a container that is of no pod.
+ *
+ * The UID alone decides. A pod made from a file on the node has one of the kubelet's, and its
+ * mirror in the API another, which no container has: such a pod is never found. No mark on the
+ * object keeps it, for its author can write them all (the mirror's annotation, an owner that is a
+ * DaemonSet): a spot pod that may not be deleted would keep its place on the node for nothing.
+ * Where a DaemonSet makes it anew, the new one waits for a card like any other.
  */
 void pods_delete(struct agent *agent, const struct gs_record *rec, const char *why);
 

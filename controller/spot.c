@@ -9,6 +9,8 @@
 #include "controller/spot.h"
 #include "gpushare/resources.h"
 
+#define CRITICAL 2000000000
+
 /* false and null are as good as absent; anything else of a wrong type is taken for true. */
 static bool is_set(const json_t *object, const char *key)
 {
@@ -65,6 +67,33 @@ static int check_namespaces(const json_t *spec, struct gs_err *err)
 	return 0;
 }
 
+/*
+ * Pods that come back at once wherever they are ended, or that a node can't be without: to end them
+ * for a card's user would be in vain, or harm. Marks that a pod's author has forged are marks, too.
+ * "Static Pods", "DaemonSet" and "Guaranteed Scheduling For Critical Add-On Pods", Kubernetes
+ * documentation; the priority is that of scheduling.SystemCriticalPriority.
+ */
+static int check_kind(const json_t *pod, struct gs_err *err)
+{
+	const json_t *spec = pod_object(pod, "spec"), *owner;
+	const char *class = json_string_value(json_object_get(spec, "priorityClassName"));
+	size_t i;
+
+	if (pod_annotation(pod, "kubernetes.io/config.mirror"))
+		return gs_err_set(err, EACCES, "a static pod can't be a spot pod");
+	json_array_foreach(json_object_get(pod_object(pod, "metadata"), "ownerReferences"), i,
+			   owner) {
+		const char *kind = json_string_value(json_object_get(owner, "kind"));
+
+		if (kind && strcmp(kind, "DaemonSet") == 0)
+			return gs_err_set(err, EACCES, "a DaemonSet's pod can't be a spot pod");
+	}
+	if (json_integer_value(json_object_get(spec, "priority")) >= CRITICAL ||
+	    (class && strncmp(class, "system-", strlen("system-")) == 0))
+		return gs_err_set(err, EACCES, "a critical pod can't be a spot pod");
+	return 0;
+}
+
 int spot_check(const json_t *before, const json_t *pod, struct gs_err *err)
 {
 	int r = 0;
@@ -73,6 +102,9 @@ int spot_check(const json_t *before, const json_t *pod, struct gs_err *err)
 		return 0;
 	if (!before)
 		r = check_namespaces(pod_object(pod, "spec"), err);
+	/* an owner can be added later; what was there before us must be able to end */
+	if (r == 0 && !(before && check_kind(before, NULL) < 0))
+		r = check_kind(pod, err);
 	for (int list = before ? POD_EPHEMERAL : 0; r == 0 && list < POD_LISTS; list++) {
 		const json_t *old = before ? pod_containers(before, list) : NULL, *container;
 		size_t i;

@@ -31,8 +31,6 @@ struct kube_pod {
 	char *namespace, *name, *uid;
 	char *phase;
 	char *priority_class;
-	bool mirror; /* made from a file on the node */
-	bool daemon; /* a DaemonSet's */
 	bool deleting;
 	struct kube_annotation {
 		char *key, *value;
@@ -138,8 +136,7 @@ void kube_ask_cancel(struct kube_ask *ask);
 /*
  * Deletes a pod at once (grace 0) if it still has that UID. @done (may be NULL) gets 0 when it is
  * gone or was never that one, or -errno once nothing more is tried: what the server refuses for
- * good (-EACCES, -EINVAL, ...), with what it said; -ENOBUFS: too many at a time. Mirror and
- * DaemonSet pods are refused with -EPERM by whoever calls: see kube_pod.
+ * good (-EACCES, -EINVAL, ...), with what it said; -ENOBUFS: too many at a time.
  */
 void kube_delete_pod(struct kube *kube, const char *namespace, const char *name, const char *uid,
 		     void (*done)(int result, const struct gs_err *err, void *arg), void *arg);

@@ -38,9 +38,6 @@ static void read_annotations(struct js map, struct kube_pod *pod)
 
 		if (!k)
 			continue;
-		/* The kubelet's mark: the API server's object only mirrors a file on the node. */
-		if (strcmp(k, "kubernetes.io/config.mirror") == 0)
-			pod->mirror = true;
 		if (strncmp(k, OURS, strlen(OURS)) != 0)
 			continue;
 		v = js_string(value);
@@ -53,20 +50,6 @@ static void read_annotations(struct js map, struct kube_pod *pod)
 	}
 }
 
-static bool has_daemonset(struct js owners)
-{
-	struct js_iter it = js_iter(owners);
-	struct js owner, kind;
-
-	if (!js_is(owners, JS_ARRAY))
-		return false;
-	while (js_next_element(&it, &owner))
-		if (js_is(owner, JS_OBJECT) && js_member(owner, "kind", &kind, NULL) == 0 &&
-		    js_string_is(kind, "DaemonSet"))
-			return true;
-	return false;
-}
-
 /* The string at @parent.@key; NULL: none. */
 static char *string_at(struct js object, const char *parent, const char *key)
 {
@@ -77,9 +60,8 @@ static char *string_at(struct js object, const char *parent, const char *key)
 
 int kube_pod_read(struct js object, struct kube_pod *ret, struct gs_err *err)
 {
-	static const char *const keys[] = {
-		"namespace", "name", "uid", "annotations", "ownerReferences", "deletionTimestamp"
-	};
+	static const char *const keys[] = { "namespace", "name", "uid", "annotations",
+					    "deletionTimestamp" };
 	struct js meta, v[GS_ARRAY_SIZE(keys)];
 	struct kube_pod pod = { 0 };
 	int r;
@@ -101,8 +83,7 @@ int kube_pod_read(struct js object, struct kube_pod *ret, struct gs_err *err)
 		return r;
 	}
 	read_annotations(v[3], &pod);
-	pod.daemon = has_daemonset(v[4]);
-	pod.deleting = !js_absent(v[5]);
+	pod.deleting = !js_absent(v[4]);
 	pod.phase = string_at(object, "status", "phase");
 	pod.priority_class = string_at(object, "spec", "priorityClassName");
 	*ret = pod;

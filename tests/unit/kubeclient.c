@@ -148,8 +148,7 @@ static void on_pod(const struct kube_pod *pod, bool gone, void *arg)
 	gs_buf_addf(&client->told, "%s %s/%s %s", gone ? "gone" : "pod", pod->namespace, pod->name,
 		    pod->uid);
 	if (!gone)
-		gs_buf_addf(&client->told, " %s%s%s%s", pod->phase, pod->mirror ? " mirror" : "",
-			    pod->daemon ? " daemon" : "", pod->deleting ? " deleting" : "");
+		gs_buf_addf(&client->told, " %s%s", pod->phase, pod->deleting ? " deleting" : "");
 	gs_buf_addc(&client->told, '\n');
 }
 

@@ -7,7 +7,7 @@
 
 /*
  * What the client told, a line each:
- *	pod ns/name uid phase [mirror] [daemon] [deleting]; gone ns/name uid
+ *	pod ns/name uid phase [deleting]; gone ns/name uid
  *	synced; well; bad: why; note: what; done: result message
  */
 struct kubeclient {

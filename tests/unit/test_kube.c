@@ -43,7 +43,7 @@ static void test_pod(void **state)
 	assert_string_equal(pod.uid, "u");
 	assert_string_equal(pod.phase, "Running");
 	assert_string_equal(pod.priority_class, "low");
-	assert_false(pod.mirror || pod.daemon || pod.deleting);
+	assert_false(pod.deleting);
 	assert_int_equal(pod.n_annotations, 2);
 	assert_string_equal(pod.annotations[0].key, "gpushare.k8s.io/lend");
 	assert_string_equal(pod.annotations[0].value, "true");
@@ -56,12 +56,11 @@ static void test_pod_kinds(void **state)
 
 	assert_int_equal(kube_pod_read(parse("{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\","
 					     "\"uid\":\"u\",\"deletionTimestamp\":\"2026\","
-					     "\"ownerReferences\":[{\"kind\":\"X\"},"
-					     "{\"kind\":\"DaemonSet\"}],\"annotations\":"
+					     "\"annotations\":"
 					     "{\"kubernetes.io/config.mirror\":\"abc\"}}}"),
 				       &pod, NULL),
 			 0);
-	assert_true(pod.mirror && pod.daemon && pod.deleting);
+	assert_true(pod.deleting);
 	assert_null(pod.phase);
 	assert_int_equal(pod.n_annotations, 0);
 	kube_pod_free(&pod);
@@ -72,7 +71,7 @@ static void test_pod_kinds(void **state)
 					     "\"spec\":null,\"status\":null}"),
 				       &pod, NULL),
 			 0);
-	assert_false(pod.mirror || pod.daemon || pod.deleting);
+	assert_false(pod.deleting);
 	kube_pod_free(&pod);
 }
 

@@ -26,6 +26,36 @@
 
 static char name[33];
 
+/* ---- Of the rest of the agent. */
+
+static struct card the_card = { .name = (char *)"x-0" };
+static struct cards all_cards;
+static bool complete;
+
+const struct cards *__wrap_inventory_cards(const struct inventory *inventory);
+const struct cards *__wrap_inventory_cards(const struct inventory *inventory)
+{
+	return &all_cards;
+}
+
+bool __wrap_inventory_complete(const struct inventory *inventory);
+bool __wrap_inventory_complete(const struct inventory *inventory)
+{
+	return complete;
+}
+
+/* So long after the boot; 0: what it is. */
+static uint64_t uptime_ms;
+
+uint64_t __real_gs_boottime_ms(void);
+uint64_t __wrap_gs_boottime_ms(void);
+uint64_t __wrap_gs_boottime_ms(void)
+{
+	return uptime_ms ? uptime_ms : __real_gs_boottime_ms();
+}
+
+/* ---- */
+
 static int setup(void **state)
 {
 	struct agent *agent = gs_calloc(1, sizeof(*agent));
@@ -44,6 +74,9 @@ static int setup(void **state)
 	if (gs_grant_create(agent->config.lib_dir, &grant, name, &err) < 0)
 		fail_msg("%s", err.msg);
 	gs_strv_free(&grant.cards);
+	all_cards = (struct cards){ &the_card, 1 };
+	complete = true;
+	uptime_ms = 0;
 	*state = agent;
 	return 0;
 }
@@ -210,6 +243,95 @@ static void a_pod_of_the_boot_before_goes(void **state)
 	assert_int_equal(deleted, 1);
 }
 
+/* In the place of the usual one: a grant of that card, which needs no lender, of another boot. */
+static void grant_free_card(const struct agent *agent)
+{
+	struct gs_grant grant = { .kind = GS_GRANT_SPOT, .lease_boot_id = (char *)"x" };
+	struct gs_err err = { 0 };
+
+	assert_int_equal(gs_grant_revoke(agent->config.lib_dir, name, NULL), 0);
+	gs_strv_add(&grant.cards, "x-0");
+	gs_strv_add(&grant.free, "x-0");
+	if (gs_grant_create(agent->config.lib_dir, &grant, name, &err) < 0)
+		fail_msg("%s", err.msg);
+	gs_strv_free(&grant.cards);
+	gs_strv_free(&grant.free);
+}
+
+static bool is_in_force(const struct agent *agent)
+{
+	struct gs_grant grant = { 0 };
+	bool yes;
+
+	assert_int_equal(gs_grant_read(agent->config.lib_dir, name, &grant, NULL), 0);
+	yes = gs_grant_in_force(&grant, NULL) == 0;
+	gs_grant_free(&grant);
+	return yes;
+}
+
+/* Who lent it did not come back with the node, and only from him the pod could receive it. */
+static void a_pod_whose_lender_is_gone_goes(void **state)
+{
+	struct agent *agent = *state;
+
+	deleted = 0;
+	agent->kube = (struct kube *)agent;
+	agent->registry_read_ms = 1;
+	bind_to_pod(agent);
+	uptime_ms = 299000;
+	lease_renew(agent); /* he may come yet */
+	assert_int_equal(deleted, 0);
+	uptime_ms = 300000;
+	agent->registry_read_ms = 0;
+	lease_renew(agent); /* or be there: nobody has looked */
+	assert_int_equal(deleted, 0);
+	agent->registry_read_ms = 1;
+	lease_renew(agent);
+	assert_int_equal(deleted, 1);
+	assert_true(is_revoked(agent));
+}
+
+/* A card that nobody holds needs no lender: whoever had it has it again after a restart. */
+static void a_free_card_is_its_borrowers_again(void **state)
+{
+	struct agent *agent = *state;
+
+	deleted = 0;
+	agent->kube = (struct kube *)agent;
+	grant_free_card(agent);
+	bind_to_pod(agent);
+	lease_renew(agent); /* what is somebody's is not known yet */
+	assert_false(is_in_force(agent));
+	agent->registry_read_ms = 1;
+	complete = false;
+	lease_renew(agent);
+	assert_false(is_in_force(agent));
+	complete = true;
+	all_cards.n = 0;
+	lease_renew(agent); /* it was pulled out */
+	assert_false(is_in_force(agent));
+	all_cards.n = 1;
+	lease_renew(agent);
+	assert_true(is_in_force(agent));
+	assert_int_equal(deleted, 0);
+}
+
+/* It is somebody's by now. */
+static void a_card_that_was_free_is_its_holders(void **state)
+{
+	struct agent *agent = *state;
+
+	deleted = 0;
+	agent->kube = (struct kube *)agent;
+	agent->registry_read_ms = 1;
+	grant_free_card(agent);
+	bind_to_pod(agent);
+	plan_card(agent);
+	lease_renew(agent);
+	assert_int_equal(deleted, 1);
+	assert_true(is_revoked(agent));
+}
+
 static void old_ones_go(void **state)
 {
 	struct agent *agent = *state;
@@ -241,6 +363,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_pod_of_this_boot_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pod_of_the_boot_before_goes, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_whose_lender_is_gone_goes, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_free_card_is_its_borrowers_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_card_that_was_free_is_its_holders, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(old_ones_go, setup, teardown),
 	};
 

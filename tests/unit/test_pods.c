@@ -167,8 +167,8 @@ static void two_containers_of_a_pod_delete_it_once(void **state)
 	assert_int_equal(logged("a spot pod is deleted"), 1);
 }
 
-/* The API would say yes, and the kubelet would make them anew. */
-static void mirror_and_daemonset_pods_stay(void **state)
+/* Whatever a pod's author writes on it, who borrowed goes. */
+static void no_mark_keeps_a_pod(void **state)
 {
 	kubeclient_put(&client, "a/static", "u1", "Running",
 		       ",'annotations':{'kubernetes.io/config.mirror':'x'}");
@@ -176,14 +176,27 @@ static void mirror_and_daemonset_pods_stay(void **state)
 		       ",'ownerReferences':[{'kind':'DaemonSet'}]");
 	start_and_look();
 	ended("static", "u1");
-	/* the kubelet's own UID of it, which the API does not know */
-	ended("static", "0123456789abcdef0123456789abcdef");
 	ended("daemon", "u2");
+	kubeclient_until_asked(&client, "\"DELETE /api/v1/namespaces/a/pods/static\"", 1);
+	kubeclient_until_asked(&client, "\"DELETE /api/v1/namespaces/a/pods/daemon\"", 1);
+	kubeclient_run(&client, 100);
+	assert_int_equal(logged("a spot pod is deleted"), 2);
+}
+
+/*
+ * The API would say yes, and the containers go on. A static pod's containers have the kubelet's
+ * UID of it, a hash of the file; the object in the API has one that the server made.
+ */
+static void a_static_pods_mirror_stays(void **state)
+{
+	kubeclient_put(&client, "a/static", "b7fb1351-9fd2-40ec-bd32-5a5bd4a7e2d6", "Running",
+		       ",'annotations':{'kubernetes.io/config.mirror':"
+		       "'0123456789abcdef0123456789abcdef'}");
+	start_and_look();
+	ended("static", "0123456789abcdef0123456789abcdef");
 	kubeclient_run(&client, 300);
 	assert_int_equal(deletes(), 0);
-	assert_int_equal(logged("a pod that comes back by itself is not deleted"), 2);
 	stays("a/static");
-	stays("a/daemon");
 }
 
 /* A borrower was ended while nobody answered: its pod goes when somebody does. */
@@ -237,7 +250,8 @@ int main(void)
 		TEST(goes_at_once_and_is_told_why),
 		TEST(back_under_its_name_it_stays),
 		TEST(two_containers_of_a_pod_delete_it_once),
-		TEST(mirror_and_daemonset_pods_stay),
+		TEST(no_mark_keeps_a_pod),
+		TEST(a_static_pods_mirror_stays),
 		TEST(the_api_is_away),
 		TEST(by_uid_alone),
 		TEST(without_kubernetes_nothing_is_asked),
