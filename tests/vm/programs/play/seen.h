@@ -152,20 +152,6 @@ static int do_saw(char **argv)
 	return is > 0 ? 0 : wrong(EPROTO, "saw:%s", got);
 }
 
-/* How much longer things take on this kernel: see suite/lib.sh. */
-static int how_slow(void)
-{
-	FILE *f = fopen("/vm/slow", "re");
-	int n = 1;
-
-	if (!f)
-		return 1;
-	if (fscanf(f, "%d", &n) != 1 || n < 1)
-		n = 1;
-	(void)fclose(f);
-	return n;
-}
-
 static int do_gap(char **argv)
 {
 	const struct seen *a = last_event(argv[1], argv[2]), *b = last_event(argv[1], argv[3]);
