@@ -161,5 +161,5 @@ check-k8s:
 	@echo "$@: not built yet" >&2; exit 2
 
 .PHONY: programs tests fuzzers check check-packages check-unit check-golden check-san \
-	check-runtime check-deep bench-runtime fuzz-runtime demo demo-runtime check-vm check-node vm-shell check-k8s \
-	bench-kmod bench-agent
+	check-runtime check-deep bench-runtime fuzz-runtime demo demo-runtime check-vm check-node \
+	vm-shell check-k8s bench-kmod bench-agent

@@ -101,6 +101,7 @@ check clang-format formatting
 check house tests/lint/house.sh
 check messages "$python" tests/lint/messages.py
 check returns "$python" tests/lint/returns.py
+check metrics "$python" tests/lint/metrics.py
 check shellcheck shellcheck -x "${sh_files[@]}"
 ((${#bats_files[@]} == 0)) || check bats bats_syntax
 ((${#py_files[@]} == 0)) || check python python_syntax

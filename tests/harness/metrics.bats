@@ -1,0 +1,47 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# tests/lint/metrics.py finds a metric that code, page, rules and dashboards do not agree about.
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.."
+	dir=$BATS_TEST_TMPDIR/tree
+	mkdir -p "$dir"/{docs,packaging}
+	cp -r agent common controller "$dir"
+	cp docs/metrics.md "$dir/docs"
+	cp -r packaging/{prometheus,grafana} "$dir/packaging"
+}
+
+# finds TEXT: the check fails, and says it.
+finds() {
+	run /usr/bin/python3 tests/lint/metrics.py "$dir"
+	printf '%s\n' "$output"
+	[ "$status" -eq 1 ]
+	grep -qF -- "$1" <<<"$output"
+}
+
+@test "they agree" {
+	run /usr/bin/python3 tests/lint/metrics.py "$dir"
+	printf '%s\n' "$output"
+	[ "$status" -eq 0 ]
+}
+
+@test "a metric that the page lacks, and one that the code lacks" {
+	sed -i '/^COUNTER(lends,/s/lends/loans/' "$dir/agent/observe.c"
+	finds "docs/metrics.md: gpushare_loans_total is missing"
+	finds "docs/metrics.md: gpushare_lends_total is in no code"
+	finds "packaging/grafana/node.json: gpushare_lends_total is in no code"
+	finds "gpushare_loans_total: in no rule and on no dashboard"
+}
+
+@test "another type, other labels" {
+	sed -i 's/^\(| `gpushare_borrowers` |\) gauge/\1 counter/
+		s/^\(| `gpushare_card_strangers` | gauge |\) `card`/\1 `pod`/' \
+		"$dir/docs/metrics.md"
+	finds "gpushare_borrowers is ('counter', [])"
+	finds "gpushare_card_strangers is ('gauge', ['pod'])"
+}
+
+@test "an alert without its row" {
+	sed -i '/^| `GpushareUnknown`/d' "$dir/docs/metrics.md"
+	finds "alert GpushareUnknown is None"
+}
