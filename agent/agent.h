@@ -19,11 +19,13 @@
 #include "common/config.h"
 
 struct ends;
+struct allocations;
 struct evictions;
 struct hooker;
 struct http;
 struct metrics;
 struct notify;
+struct plugins;
 struct pods;
 struct server;
 struct spawner;
@@ -80,6 +82,8 @@ struct agent {
 	struct server *server;
 	struct evictions *evictions;
 	struct told told; /* what went wrong, and is in the log */
+	struct plugins *plugins; /* NULL: none are wanted; */
+	struct allocations *allocations; /* then nobody is asked who holds what, either */
 	struct ends *ends; /* of containers' processes; NULL: none was there yet */
 
 	/* Made anew by each reconcile(). */

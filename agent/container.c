@@ -27,6 +27,7 @@ static void container_free(struct container *c)
 	gs_hook_record_free(&c->hook);
 	free(c->cgroup);
 	gs_strv_free(&c->cards);
+	gs_strv_free(&c->denied);
 }
 
 void containers_free(struct containers *containers)

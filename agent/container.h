@@ -15,15 +15,16 @@
 struct container {
 	struct gs_record rec;
 	struct gs_hook_record hook; /* pid 0: not seen yet */
+	char *cgroup; /* absolute folder; NULL: not seen yet, or gone */
+	struct gs_strv cards; /* names, sorted */
+	struct gs_strv denied; /* those that the kubelet gave to another one: allocated.h */
+	ino_t ino; /* of its record's file, which is never written to once it is there; */
+	struct timespec made; /* and since when it is */
 	bool deleted; /* `delete` was called */
 	bool alive; /* that process runs */
 	bool starting; /* it is not to be seen yet, and may come */
-	char *cgroup; /* absolute folder; NULL: not seen yet, or gone */
-	struct gs_strv cards; /* names, sorted */
-	bool inherited; /* those are what its sources use */
+	bool inherited; /* those cards are what its sources use */
 	bool exempt; /* the operator says that its use of a card is nobody's */
-	ino_t ino; /* of its record's file, which is never written to once it is there; */
-	struct timespec made; /* and since when it is */
 };
 
 struct containers {

@@ -16,6 +16,7 @@
 #include "common/metrics.h"
 #include "agent/notify.h"
 #include "agent/observe.h"
+#include "agent/plugins.h"
 #include "agent/pods.h"
 #include "agent/sandbox.h"
 #include "agent/spawner.h"
@@ -98,6 +99,8 @@ static int start(struct agent *agent, struct gs_err *err)
 	if (r == 0)
 		r = reconcile_start(agent, err);
 	if (r == 0)
+		plugins_start(agent);
+	if (r == 0)
 		r = notify_new(agent->loop, &agent->notify, err);
 	if (r == 0)
 		(void)uv_timer_start(&agent->lease_timer, on_lease, 0, GS_LEASE_RENEW_MS);
@@ -118,6 +121,7 @@ static void close_handle(uv_handle_t *handle, void *arg)
 static void stop(struct agent *agent)
 {
 	notify_free(agent->notify);
+	plugins_stop(agent);
 	observe_stop(agent);
 	server_stop(agent);
 	lease_revoke_now(agent);
@@ -133,6 +137,7 @@ static void stop(struct agent *agent)
 	(void)uv_run(agent->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(agent->loop);
 	reconcile_free(agent);
+	plugins_free(agent);
 	metrics_free(agent->metrics);
 }
 

@@ -2,9 +2,11 @@
 /* Metrics of the agent. Counters count as things happen; gauges are read when somebody asks. */
 #include <string.h>
 
+#include "agent/allocations.h"
 #include "agent/http.h"
 #include "common/metrics.h"
 #include "agent/observe.h"
+#include "agent/plugins.h"
 #include "agent/sandbox.h"
 #include "agent/strangers.h"
 #include "common/cleanup.h"
@@ -43,6 +45,10 @@ COUNTER(unknowns, "Times that a holding's silence ceased to prove anything.", NU
 COUNTER(evictions, "Borrowers that were ended, by how.", "outcome");
 COUNTER(stolen_files, "Files of borrowers that others used after the return.", NULL);
 COUNTER(syscalls_denied, "System calls of the agent that its filter refused.", "call");
+COUNTER(device_plugin_allocations, "Requests of the kubelet for devices, by what came of them.",
+	"resource", "outcome");
+COUNTER(device_plugin_registrations, "Registrations of device plugins with the kubelet.",
+	"resource", "outcome");
 SECONDS(hold, "How long a user's call was held, the longest of each return.", NULL);
 SECONDS(eviction, "From the end of a lending to the end of a borrower's last process.", NULL);
 SECONDS(reaction, "From the kernel's word of a return to the first kill by the agent.", NULL);
@@ -55,6 +61,8 @@ GAUGE(card_strangers, "1: a process that belongs to nobody known uses the card."
 GAUGE(holding_held_callers, "Callers that are held now.", "holding");
 GAUGE(borrowers, "Containers that borrow a card now.", NULL);
 GAUGE(kernel_module_loaded, "1: the kernel module is there.", NULL);
+GAUGE(device_plugin_devices, "Devices that the kubelet is offered.", "resource", "health");
+GAUGE(kubelet_up, "1: the kubelet tells who holds what.", NULL);
 GAUGE(kubernetes_api_up, "1: the Kubernetes API answers.", NULL);
 
 static const struct metric *const families[] = {
@@ -71,6 +79,8 @@ static const struct metric *const families[] = {
 	&evictions,
 	&stolen_files,
 	&syscalls_denied,
+	&device_plugin_allocations,
+	&device_plugin_registrations,
 	&hold,
 	&eviction,
 	&reaction,
@@ -83,6 +93,8 @@ static const struct metric *const families[] = {
 	&holding_held_callers,
 	&borrowers,
 	&kernel_module_loaded,
+	&device_plugin_devices,
+	&kubelet_up,
 	&kubernetes_api_up,
 };
 
@@ -144,6 +156,16 @@ void observe_unheld(struct agent *agent, const char *by)
 	metrics_inc(agent->metrics, &unheld_returns, 1, by);
 }
 
+void observe_allocation(struct agent *agent, const char *resource, const char *outcome)
+{
+	metrics_inc(agent->metrics, &device_plugin_allocations, 1, resource, outcome);
+}
+
+void observe_registration(struct agent *agent, const char *resource, const char *outcome)
+{
+	metrics_inc(agent->metrics, &device_plugin_registrations, 1, resource, outcome);
+}
+
 void observe_sample(struct agent *agent)
 {
 	metrics_inc(agent->metrics, &samples, 1);
@@ -166,7 +188,7 @@ static void show_states(struct agent *agent, const struct cards *all)
 			plan_holding_of_card(&agent->plan, all->v[i].name);
 		const struct hold *h = plan ? agent_hold(agent, plan->name) : NULL;
 
-		if (!plan)
+		if (!plan || !plan->members.n)
 			free_cards++;
 		else
 			count[h ? h->state : GS_UNKNOWN]++;
@@ -253,6 +275,8 @@ static void on_metrics(struct gs_buf *out, void *arg)
 		     agent->containers.v[i].alive;
 	metrics_set(m, &borrowers, n);
 	metrics_set(m, &kernel_module_loaded, kernel_link(agent->kernel) != NULL);
+	plugins_observe(agent, &device_plugin_devices);
+	metrics_set(m, &kubelet_up, allocations_up(agent));
 	metrics_set(m, &kubernetes_api_up, agent->kube && agent->kube_ok);
 	sandbox_denied_each(show_denied, m);
 	metrics_text(m, out);

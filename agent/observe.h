@@ -18,6 +18,12 @@ void observe_eviction(struct agent *agent, const char *outcome, uint64_t after_m
 /* A return that nobody could be held for: @by says what told it ("process", "card"). */
 void observe_unheld(struct agent *agent, const char *by);
 
+/* What became of a request for devices of @resource: "granted", "late", "refused", "claimed". */
+void observe_allocation(struct agent *agent, const char *resource, const char *outcome);
+
+/* The kubelet took a device plugin ("ok") or did not ("failed"). */
+void observe_registration(struct agent *agent, const char *resource, const char *outcome);
+
 /* Mappings were taken away of the users of an idle card. */
 void observe_sample(struct agent *agent);
 

@@ -89,6 +89,12 @@ static int check_sources(struct agent *agent, const json_t *request, const struc
 						  c->cards.v[j]);
 		}
 	}
+	for (i = 0; i < grant->free.n; i++) {
+		int r = check_card(agent, grant->free.v[i], err);
+
+		if (r < 0)
+			return r;
+	}
 	return 0;
 }
 
@@ -191,6 +197,8 @@ void ops_serve(struct agent *agent, struct waiting *waiting, const json_t *reque
 		borrow(agent, waiting, request);
 	} else if (strcmp(op, GS_OP_WATCHED) == 0) {
 		watched(agent, waiting, request);
+	} else if (strcmp(op, GS_OP_CLAIM) == 0) {
+		ops_claim(agent, waiting, request, first);
 	} else if (!ops_person(agent, waiting, op, request, first)) {
 		(void)gs_err_set(&err, EINVAL, "unknown op \"%s\"", op);
 		refuse(waiting, &err);

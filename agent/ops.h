@@ -12,4 +12,10 @@
 bool ops_person(struct agent *agent, struct waiting *waiting, const char *op, const json_t *request,
 		bool first);
 
+/*
+ * claim: a grant that the kubelet was told of is written, if it is not yet and the kubelet says
+ * that this container has devices of ours. ops_claim.c.
+ */
+void ops_claim(struct agent *agent, struct waiting *waiting, const json_t *request, bool first);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/granted.h"
 #include "agent/ops.h"
 #include "agent/strangers.h"
 #include "agent/unseen.h"
@@ -163,52 +164,25 @@ static void withdraw(struct agent *agent, struct waiting *waiting, const json_t 
 
 /* ---- grant: a spot grant on lent cards. */
 
-static int add_sources(struct agent *agent, const struct plan_holding *plan, struct gs_grant *grant,
-		       struct gs_err *err)
-{
-	for (size_t i = 0; i < plan->members.n; i++) {
-		const struct container *c = containers_find(&agent->containers, plan->members.v[i]);
-
-		if (c->rec.role != GS_ROLE_HOLDER || !gs_identity_is_set(&c->rec.identity))
-			continue;
-		grant->sources = gs_grow(grant->sources, grant->n_sources, sizeof(*grant->sources));
-		grant->sources[grant->n_sources++] = gs_identity_copy(&c->rec.identity);
-		return 0;
-	}
-	return gs_err_set(err, ENOENT, "holding %s has no holder with a name", plan->name);
-}
-
-static int add_card(struct agent *agent, const char *name, struct gs_grant *grant,
-		    struct gs_err *err)
-{
-	const struct card *card = name ? cards_find(inventory_cards(agent->inventory), name) : NULL;
-	const struct plan_holding *plan = card ? plan_holding_of_card(&agent->plan, card->name) :
-						 NULL;
-	const struct hold *hold = plan ? agent_hold(agent, plan->name) : NULL;
-
-	if (!card)
-		return gs_err_set(err, ENOENT, "no card %s", name ? name : "\"\"");
-	if (!hold || hold->state != GS_LENT)
-		return gs_err_set(err, EBUSY, "card %s is not lent now", card->name);
-	/* a holding is lent as a whole, and its source is copied as a whole */
-	gs_strv_merge(&grant->cards, &plan->cards);
-	return add_sources(agent, plan, grant, err);
-}
-
 static int make_grant(struct agent *agent, const json_t *request, struct gs_grant *grant,
 		      char name[33], struct gs_err *err)
 {
 	const char *to = json_string_value(json_object_get(request, "to"));
 	json_t *cards = json_object_get(request, "cards");
-	char boot_id[37];
-	json_t *card;
+	json_t *value;
 	size_t i;
 	int r;
 
 	if (!json_array_size(cards))
 		return gs_err_set(err, EINVAL, "a spot grant needs a card");
-	json_array_foreach(cards, i, card) {
-		r = add_card(agent, json_string_value(card), grant, err);
+	json_array_foreach(cards, i, value) {
+		const char *text = json_string_value(value);
+		const struct card *card =
+			text ? cards_find(inventory_cards(agent->inventory), text) : NULL;
+
+		if (!card)
+			return gs_err_set(err, ENOENT, "no card %s", text ? text : "\"\"");
+		r = granted_add_spot(agent, card, NULL, grant, err);
 		if (r < 0)
 			return r;
 	}
@@ -217,13 +191,8 @@ static int make_grant(struct agent *agent, const json_t *request, struct gs_gran
 		if (r < 0)
 			return r;
 	}
-	r = gs_boot_id(boot_id, err);
-	if (r < 0)
-		return r;
-	grant->kind = GS_GRANT_SPOT;
-	grant->lease_boot_id = gs_strdup(boot_id);
-	grant->lease_deadline_ms = gs_boottime_ms() + GS_LEASE_MS;
-	return gs_grant_create(agent->config.lib_dir, grant, name, err);
+	r = granted_lease(grant, err);
+	return r < 0 ? r : gs_grant_create(agent->config.lib_dir, grant, name, err);
 }
 
 static void grant(struct agent *agent, struct waiting *waiting, const json_t *request)

@@ -91,6 +91,21 @@ static void group(const struct containers *containers, struct plan *plan)
 	}
 }
 
+/* Cards that nobody holds, and that spot containers may have: each a holding of its own. */
+static void add_free(const struct cards *cards, const struct gs_strv *free, struct plan *plan)
+{
+	for (size_t i = 0; i < free->n; i++) {
+		struct plan_holding h = { .lend = true, .lend_after_ms = 1 };
+
+		if (plan_holding_of_card(plan, free->v[i]) || !cards_find(cards, free->v[i]))
+			continue;
+		gs_kname_free(free->v[i], h.name);
+		gs_strv_add(&h.cards, free->v[i]);
+		plan->holdings = gs_grow(plan->holdings, plan->n_holdings, sizeof(h));
+		plan->holdings[plan->n_holdings++] = h;
+	}
+}
+
 static int compare_devs(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -183,16 +198,19 @@ static void add_watch(const struct container *c, unsigned int role, uint64_t hos
 
 void plan_make(const struct containers *containers, const struct cards *cards,
 	       const struct settings *settings, const struct gs_kstate *kernel,
-	       uint64_t host_pid_ns, struct plan *ret)
+	       uint64_t host_pid_ns, const struct gs_strv *free, struct plan *ret)
 {
 	*ret = (struct plan){ 0 };
 	group(containers, ret);
+	add_free(cards, free, ret);
 	for (size_t i = 0; i < ret->n_holdings; i++) {
 		struct plan_holding *h = &ret->holdings[i];
 
 		gs_strv_sort(&h->cards);
 		gs_strv_sort(&h->members);
 		set_devs(cards, h);
+		if (!h->members.n)
+			continue;
 		set_name(containers, kernel, h);
 		policy_lending(containers, settings, h);
 	}

@@ -16,7 +16,8 @@
 struct plan_holding {
 	gs_kname name;
 	struct gs_strv cards; /* names, sorted */
-	struct gs_strv members; /* ids of containers, those too whose process is not seen yet */
+	/* Ids of containers, those too whose process is not seen yet. None: nobody holds it. */
+	struct gs_strv members;
 	uint32_t *devs; /* own nodes of the cards and the shared ones, sorted */
 	size_t n_devs;
 	unsigned int lend_after_ms, settle_ms;
@@ -48,11 +49,12 @@ void plan_free(struct plan *plan);
 /*
  * Makes the plan. @kernel is what the module knows now: a holding of the same nodes keeps its name
  * when the container that it was named for is gone. @host_pid_ns is the inode of the PID namespace
- * that no watch may be about.
+ * that no watch may be about. @free: names of cards that nobody holds and that may be lent as they
+ * are; one that a container uses all the same is that container's.
  */
 void plan_make(const struct containers *containers, const struct cards *cards,
 	       const struct settings *settings, const struct gs_kstate *kernel,
-	       uint64_t host_pid_ns, struct plan *ret);
+	       uint64_t host_pid_ns, const struct gs_strv *free, struct plan *ret);
 
 /* The holding of that name; that has the card; NULL: none. */
 const struct plan_holding *plan_holding(const struct plan *plan, const char *name);

@@ -103,48 +103,50 @@ static bool grants_wish(const struct plugin_wish *wish, const struct gs_strv *go
 	return got->n == wish->size;
 }
 
-/* A device may have become unhealthy since the kubelet made its list: it is left out. */
-static int prefer_one(const struct plugin *plugin,
-		      const V1beta1__ContainerPreferredAllocationRequest *request,
-		      struct gs_strv *ret, struct gs_err *err)
+/*
+ * A device may have become unhealthy since the kubelet made its list: it is left out. What can't be
+ * chosen is no error, for that would fail the pod's admission for good: to a choice of none the
+ * kubelet adds what it likes, and allocate() says what is wrong with that.
+ */
+static void prefer_one(const struct plugin *plugin,
+		       const V1beta1__ContainerPreferredAllocationRequest *request,
+		       struct gs_strv *ret)
 {
+	const struct plugin_snapshot *snapshot = plugin->snapshot;
 	int32_t size = request->allocation_size;
 	cleanup_strv struct gs_strv available = { 0 };
 	struct plugin_wish wish = {
 		.must = { request->must_include_deviceids, request->n_must_include_deviceids },
 		.size = size > 0 ? (size_t)size : 0,
 	};
-	int code;
 
-	for (size_t i = 0; i < request->n_available_deviceids; i++) {
+	for (size_t i = 0; snapshot && i < request->n_available_deviceids; i++) {
 		const char *id = request->available_deviceids[i];
-		const struct plugin_device *device = device_find(plugin->snapshot, id);
+		const struct plugin_device *device = device_find(snapshot, id);
 
-		if (device && device->healthy && available.n < plugin->snapshot->n)
+		if (device && device->healthy && available.n < snapshot->n)
 			gs_strv_add_once(&available, id);
 	}
-	if (wish.size == 0 || wish.size > available.n || wish.must.n > wish.size)
-		return gs_err_set(err, EINVAL, "%d devices asked for, of %zu, with %zu of them",
-				  size, available.n, wish.must.n);
-	code = check_ids(plugin->snapshot, &wish.must, err);
-	if (code < 0)
-		return code;
 	wish.available = available;
-	code = plugin->ops.prefer(plugin->snapshot, &wish, ret, plugin->ops.arg, err);
-	if (code < 0)
-		return code;
-	if (!grants_wish(&wish, ret))
-		return gs_err_set(err, EIO, "no choice of %zu devices was found", wish.size);
-	return 0;
+	if (wish.size == 0 || wish.size > available.n || wish.must.n > wish.size ||
+	    check_ids(snapshot, &wish.must, NULL) < 0 ||
+	    plugin->ops.prefer(snapshot, &wish, ret, plugin->ops.arg, NULL) < 0 ||
+	    !grants_wish(&wish, ret))
+		gs_strv_free(ret);
+}
+
+static int check_count(size_t containers, struct gs_err *err)
+{
+	return containers > MAX_CONTAINERS ?
+		       gs_err_set(err, EINVAL, "%zu containers in one request", containers) :
+		       0;
 }
 
 static int check_request(const struct plugin *plugin, size_t containers, struct gs_err *err)
 {
 	if (!plugin->snapshot)
 		return gs_err_set(err, EAGAIN, "the devices of this node are not known yet");
-	if (containers > MAX_CONTAINERS)
-		return gs_err_set(err, EINVAL, "%zu containers in one request", containers);
-	return 0;
+	return check_count(containers, err);
 }
 
 static int get_preferred(const ProtobufCMessage *message, struct gs_buf *out, void *arg,
@@ -162,9 +164,9 @@ static int get_preferred(const ProtobufCMessage *message, struct gs_buf *out, vo
 
 	if (!plugin->ops.prefer)
 		return gs_err_set(err, EINVAL, "any devices will do");
-	code = check_request(plugin, n, err);
+	code = check_count(n, err);
 	for (size_t i = 0; i < n && code == 0; i++) {
-		code = prefer_one(plugin, request->container_requests[i], &ids[i], err);
+		prefer_one(plugin, request->container_requests[i], &ids[i]);
 		v1beta1__container_preferred_allocation_response__init(&responses[i]);
 		responses[i].deviceids = ids[i].v;
 		responses[i].n_deviceids = ids[i].n;
@@ -227,6 +229,8 @@ static int allocate(const ProtobufCMessage *message, struct gs_buf *out, void *a
 			append_container(out, &answer);
 		answer_free(&answer);
 	}
+	if (code < 0 && plugin->ops.refused)
+		plugin->ops.refused(plugin->ops.arg);
 	return code;
 }
 

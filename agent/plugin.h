@@ -52,8 +52,9 @@ void plugin_annotate(struct plugin_answer *answer, const char *key, const char *
 
 struct plugin_ops {
 	/*
-	 * In the thread of gRPC. Adds @wish->size names to @ret; -ENOSPC: it can't be done as it
-	 * should, with the reason. NULL: any will do, and the kubelet need not ask.
+	 * In the thread of gRPC. Adds @wish->size names to @ret. A failure, or another choice than
+	 * what was asked for, is none: the kubelet, which would fail the pod for good, takes what
+	 * it likes, and allocate() has the last word. NULL: any will do, and it need not ask.
 	 */
 	int (*prefer)(const struct plugin_snapshot *snapshot, const struct plugin_wish *wish,
 		      struct gs_strv *ret, void *arg, struct gs_err *err);
@@ -63,6 +64,8 @@ struct plugin_ops {
 	 */
 	int (*allocate)(const struct plugin_snapshot *snapshot, const struct gs_strv *ids,
 			struct plugin_answer *answer, void *arg, struct gs_err *err);
+	/* In the thread of gRPC: a container was given nothing, whoever said so. May be NULL. */
+	void (*refused)(void *arg);
 	/*
 	 * In the loop, by rpc_dispatch(): it listens, and is to be registered now, or why it
 	 * doesn't (-errno).

@@ -114,6 +114,16 @@ void pods_delete_uid(struct agent *agent, const char *uid, const char *why)
 		delete_pod(agent, add(agent->pods, NULL, NULL, uid), why, true);
 }
 
+void pods_delete_named(struct agent *agent, const char *ns, const char *name, const char *why)
+{
+	for (size_t i = 0; agent->kube && i < agent->pods->n; i++) {
+		struct pod *pod = &agent->pods->v[i];
+
+		if (pod->known && strcmp(pod->ns, ns) == 0 && strcmp(pod->name, name) == 0)
+			delete_pod(agent, pod, why, true);
+	}
+}
+
 /* ---- What the API tells. */
 
 static void on_pod(const struct kube_pod *told, bool gone, void *arg)

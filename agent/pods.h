@@ -27,4 +27,7 @@ void pods_delete(struct agent *agent, const struct gs_record *rec, const char *w
  */
 void pods_delete_uid(struct agent *agent, const char *uid, const char *why);
 
+/* The same by its name, of a pod that the API has told; that has not ended by itself. */
+void pods_delete_named(struct agent *agent, const char *ns, const char *name, const char *why);
+
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/allocations.h"
 #include "agent/apply.h"
 #include "agent/ends.h"
 #include "agent/unseen.h"
@@ -226,6 +227,7 @@ static int look_and_tell(struct agent *agent, struct gs_err *err)
 		.arg = agent,
 	};
 	struct gs_klink *link = kernel_link(agent->kernel);
+	cleanup_strv struct gs_strv free = { 0 };
 	int r = read_registry(agent, err);
 
 	agent->rehook = false;
@@ -233,8 +235,10 @@ static int look_and_tell(struct agent *agent, struct gs_err *err)
 		r = dump(agent, err);
 	if (r < 0)
 		return r;
+	allocations_confirm(agent);
+	allocations_free_cards(agent, &free);
 	plan_make(&agent->containers, inventory_cards(agent->inventory), &agent->settings,
-		  &agent->state, agent->host_pid_ns, &agent->plan);
+		  &agent->state, agent->host_pid_ns, &free, &agent->plan);
 	/* a card that was not told yet is not gone: the module keeps what it was told before */
 	if (link && inventory_complete(agent->inventory) &&
 	    apply_plan(link, agent->inventory, &agent->settings, &agent->containers, &agent->plan,
@@ -381,6 +385,7 @@ void reconcile(struct agent *agent)
 	lend_consider(agent);
 	back_step(agent);
 	server_changed(agent);
+	allocations_look(agent);
 }
 
 /* ---- When. */

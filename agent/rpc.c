@@ -215,6 +215,8 @@ int rpc_new(void (*wake)(void *arg), void *arg, struct rpc **ret, struct gs_err 
 	(void)pthread_mutex_init(&rpc->lock, NULL);
 	/* Threads inherit the mask: the core starts some now and others from ours. */
 	(void)sigfillset(&all);
+	/* a call that the filter refuses is answered by a handler, or ends the process */
+	(void)sigdelset(&all, SIGSYS);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	core_begin(rpc);
 	code = pthread_create(&rpc->thread, NULL, thread_main, rpc);

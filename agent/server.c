@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/plugins.h"
 #include "agent/server.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
@@ -251,6 +252,8 @@ static void on_changed(uv_timer_t *timer)
 void server_changed(struct agent *agent)
 {
 	struct server *server = agent->server;
+
+	plugins_changed(agent);
 
 	/* what a request does may change something: this very round sees it as well */
 	if (server && !server->serving)

@@ -15,6 +15,8 @@
 #include "common/xalloc.h"
 
 #define CONFIG_MAX (1024 * 1024)
+/* More pods than that do not share a card. */
+#define SHARE_MAX 64
 #define DAY_MS (24U * 3600 * 1000)
 
 void settings_init(struct settings *s)
@@ -26,7 +28,10 @@ void settings_init(struct settings *s)
 		.kernel_kill = true,
 		.load_period_ms = 2000,
 		.http_port = 9479,
+		.plugins = true,
+		.share = 2,
 	};
+	s->kubelet = gs_strdup("/var/lib/kubelet");
 	s->probe = gs_strdup(GPUSHARE_LIBEXECDIR "/gpushare-probe");
 	s->http_address = gs_strdup("127.0.0.1");
 	s->kube.component = gs_strdup("gpushared");
@@ -38,6 +43,7 @@ void settings_free(struct settings *s)
 	gs_strv_free(&s->exempt_cgroups);
 	free(s->probe);
 	free(s->http_address);
+	free(s->kubelet);
 	kube_config_free(&s->kube);
 	*s = (struct settings){ 0 };
 }
@@ -94,6 +100,32 @@ static int get_http(const struct gs_doc *doc, struct js object, struct settings 
 	return r;
 }
 
+static int get_plugins(const struct gs_doc *doc, struct js object, struct settings *s,
+		       struct gs_err *err)
+{
+	static const struct gs_doc_key keys[] = {
+		{ "enabled", GS_DOC_BOOL, false },
+		{ "share", GS_DOC_UINT, false },
+		{ "kubelet_dir", GS_DOC_STRING, false },
+		{ 0 },
+	};
+	struct js v[3];
+	int r;
+
+	if (!object.n)
+		return 0;
+	r = gs_doc_members(doc, object, "device_plugins", keys, v, err);
+	if (r == 0)
+		r = get_uint(doc, v[1], "share", SHARE_MAX, &s->share, err);
+	if (r == 0 && s->share < 1)
+		r = gs_doc_wrong(doc, v[1], err, "share must be at least 1");
+	if (r == 0)
+		r = gs_doc_path(doc, v[2], "kubelet_dir", &s->kubelet, err);
+	if (r == 0)
+		gs_doc_bool(v[0], &s->plugins);
+	return r;
+}
+
 static int get_kube(const struct gs_doc *doc, struct js object, struct kube_config *kube,
 		    struct gs_err *err)
 {
@@ -138,6 +170,7 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		PROBE,
 		HTTP,
 		KUBERNETES,
+		PLUGINS,
 		N
 	};
 	static const struct gs_doc_key keys[N + 1] = {
@@ -154,6 +187,7 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		[PROBE] = { "probe", GS_DOC_STRING, false },
 		[HTTP] = { "http", GS_DOC_OBJECT, false },
 		[KUBERNETES] = { "kubernetes", GS_DOC_OBJECT, false },
+		[PLUGINS] = { "device_plugins", GS_DOC_OBJECT, false },
 	};
 	struct js v[N];
 	int r = gs_doc_members(doc, agent, "agent", keys, v, err);
@@ -180,6 +214,8 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		r = get_http(doc, v[HTTP], s, err);
 	if (r == 0)
 		r = get_kube(doc, v[KUBERNETES], &s->kube, err);
+	if (r == 0)
+		r = get_plugins(doc, v[PLUGINS], s, err);
 	if (r < 0)
 		return r;
 	gs_doc_bool(v[LEND], &s->lend);

@@ -30,6 +30,9 @@ struct settings {
 	char *http_address; /* of metrics and health */
 	unsigned int http_port; /* 0: no HTTP */
 	struct kube_config kube; /* .server NULL: no Kubernetes */
+	bool plugins; /* device plugins for the kubelet? */
+	unsigned int share; /* devices of gpushare/share-gpu for each card of a shadow pod */
+	char *kubelet; /* the kubelet's folder */
 	bool all_is_each; /* main.c: no CRI runs, so who says "all" is given every card */
 };
 

@@ -32,6 +32,9 @@ unsigned int gs_kname_features(void);
 void gs_kname_watch(const struct gs_record *rec, gs_kname ret);
 void gs_kname_holding(const struct gs_record *rec, gs_kname ret);
 
+/* The same for a card that nobody holds: "free/" and its name. */
+void gs_kname_free(const char *card, gs_kname ret);
+
 /* The state of that name; -1 where none has it. */
 int gs_kname_find_state(const char *name);
 

@@ -30,3 +30,10 @@ void gs_kname_holding(const struct gs_record *rec, gs_kname ret)
 		text = gs_asprintf("%s/%s", rec->pod_uid, rec->identity.container);
 	set_name(text ? text : rec->id, ret);
 }
+
+void gs_kname_free(const char *card, gs_kname ret)
+{
+	cleanup_free char *text = gs_asprintf("free/%s", card);
+
+	set_name(text, ret);
+}

@@ -134,4 +134,5 @@ class Kubelet:
             server.stop(None)
 
 
-Kubelet(sys.argv[1]).run()
+if __name__ == "__main__":
+    Kubelet(sys.argv[1]).run()

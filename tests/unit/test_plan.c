@@ -27,11 +27,13 @@ static struct card_node nodes1[] = {
 };
 static struct card two_cards[] = {
 	{ .name = (char *)"x-0",
+	  .id = (char *)"0",
 	  .vendor = (char *)"x",
 	  .nodes = nodes0,
 	  .n_nodes = 2,
 	  .settle_ms = 5 },
 	{ .name = (char *)"x-1",
+	  .id = (char *)"1",
 	  .vendor = (char *)"x",
 	  .nodes = nodes1,
 	  .n_nodes = 2,
@@ -44,6 +46,7 @@ struct scene {
 	struct containers containers;
 	struct settings settings;
 	struct gs_kstate kernel;
+	struct gs_strv free;
 	struct plan plan;
 };
 
@@ -100,7 +103,7 @@ static struct container *add(struct scene *s, const char *pod, const char *name,
 static const struct plan *plan(struct scene *s)
 {
 	plan_free(&s->plan);
-	plan_make(&s->containers, &cards, &s->settings, &s->kernel, HOST_NS, &s->plan);
+	plan_make(&s->containers, &cards, &s->settings, &s->kernel, HOST_NS, &s->free, &s->plan);
 	return &s->plan;
 }
 
@@ -375,6 +378,36 @@ static void long_names_stay_apart(void **state)
 	assert_true(strlen(x) <= GS_NAME_MAX);
 }
 
+/* So that spot containers can have it, and be guarded. */
+static void a_card_that_nobody_holds_is_a_holding_of_its_own(void **state)
+{
+	struct scene *s = *state;
+	const struct plan *p;
+
+	gs_strv_add(&s->free, "x-0");
+	gs_strv_add(&s->free, "x-1");
+	gs_strv_add(&s->free, "x-9"); /* is not on this node */
+	add(s, "a", "main", GS_ROLE_HOLDER, "x-1", NULL);
+	add(s, "spot", "one", GS_ROLE_BORROWER, "x-0", NULL);
+	p = plan(s);
+	assert_int_equal(p->n_holdings, 2);
+	assert_non_null(plan_holding(p, "uid-a/main"));
+	assert_non_null(plan_holding(p, "free/x-0"));
+	assert_int_equal(plan_holding(p, "free/x-0")->members.n, 0);
+	assert_true(plan_holding(p, "free/x-0")->lend);
+	assert_int_equal(plan_holding(p, "free/x-0")->lend_after_ms, 1);
+	assert_int_equal(plan_holding(p, "free/x-0")->n_devs, 2);
+	assert_int_equal(plan_holding(p, "free/x-0")->settle_ms, 5);
+	assert_list(&plan_watch(p, "spot-one")->holdings, "free/x-0");
+	/* Whoever comes to hold it is its holder, with all that his pod says. */
+	add(s, "b", "main", GS_ROLE_HOLDER, "x-0", NULL);
+	p = plan(s);
+	assert_null(plan_holding(p, "free/x-0"));
+	assert_false(plan_holding(p, "uid-b/main")->lend);
+	assert_list(&plan_watch(p, "spot-one")->holdings, "uid-b/main");
+	gs_strv_free(&s->free);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -395,6 +428,7 @@ int main(void)
 		TEST(an_impostor_ends_the_lending),
 		TEST(a_pod_that_was_deleted_is_no_impostor),
 		TEST(without_its_holder_nothing_is_lent),
+		TEST(a_card_that_nobody_holds_is_a_holding_of_its_own),
 		TEST(long_names_stay_apart),
 	};
 

@@ -48,6 +48,9 @@ static void assert_defaults(const struct settings *s)
 	assert_string_equal(s->http_address, "127.0.0.1");
 	assert_int_equal(s->exempt.n, 0);
 	assert_null(s->kube.server);
+	assert_true(s->plugins);
+	assert_int_equal(s->share, 2);
+	assert_string_equal(s->kubelet, "/var/lib/kubelet");
 }
 
 static void defaults(void **state)
@@ -79,7 +82,9 @@ static void every_key(void **state)
 		     "\"exempt_cgroups\":[\"/system.slice/dcgm.service\"],\"probe\":\"/p\","
 		     "\"http\":{\"address\":\"::1\",\"port\":0},"
 		     "\"kubernetes\":{\"server\":\"https://k:6443\",\"ca_file\":\"/ca\","
-		     "\"token_file\":\"/t\",\"node\":\"n1\"}}}",
+		     "\"token_file\":\"/t\",\"node\":\"n1\"},"
+		     "\"device_plugins\":{\"enabled\":false,\"share\":4,"
+		     "\"kubelet_dir\":\"/k\"}}}",
 		     &s, &err),
 		0);
 	assert_true(s.lend && s.lend_shared && !s.kernel_kill);
@@ -97,6 +102,9 @@ static void every_key(void **state)
 	assert_string_equal(s.kube.ca_file, "/ca");
 	assert_string_equal(s.kube.token_file, "/t");
 	assert_string_equal(s.kube.node, "n1");
+	assert_false(s.plugins);
+	assert_int_equal(s.share, 4);
+	assert_string_equal(s.kubelet, "/k");
 	settings_free(&s);
 }
 
@@ -120,6 +128,11 @@ static void mistakes(void **state)
 		{ "{\"agent\":{\"http\":{\"port\":65536}}}", "port" },
 		{ "{\"agent\":{\"kubernetes\":{\"server\":\"https://k\"}}}", "node" },
 		{ "{\"agent\":{\"kubernetes\":{\"node\":\"n\"}}}", "server" },
+		{ "{\"agent\":{\"device_plugins\":{\"share\":0}}}", "share must be at least 1" },
+		{ "{\"agent\":{\"device_plugins\":{\"share\":65}}}", "share" },
+		{ "{\"agent\":{\"device_plugins\":{\"kubelet_dir\":\"k\"}}}",
+		  "kubelet_dir must be an absolute path" },
+		{ "{\"agent\":{\"device_plugins\":{\"enabled\":1}}}", "enabled must be" },
 		{ "{\"agent\":[]}", "agent" },
 		{ "{", "line 1" },
 	};

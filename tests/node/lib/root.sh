@@ -9,6 +9,7 @@ root_packages=(
 	containerd runc podman crun netavark conmon catatonit fuse-overlayfs
 	python3
 	libjansson4 libmnl0 libuv1 libcurl4 libmicrohttpd12 libseccomp2 libcap2
+	libgrpc29 libprotobuf-c1
 )
 
 # root_make_tree FOLDER: the system in FOLDER/root.
