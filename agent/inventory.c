@@ -38,6 +38,7 @@ struct inventory {
 static void load_free(struct load *load)
 {
 	free(load->processes);
+	gs_strv_free(&load->unseen);
 	*load = (struct load){ 0 };
 }
 

@@ -36,6 +36,7 @@ struct load {
 	uint64_t busy_since_ms; /* of the processes' busy; 0: none of them is known */
 	struct load_process *processes; /* who has a context, memory or an open file on it */
 	size_t n_processes;
+	struct gs_strv unseen; /* cgroups of pods of which that list may lack processes */
 };
 
 struct inventory_ops {

@@ -185,7 +185,9 @@ static int get_process(const json_t *item, struct load_process *ret, struct gs_e
 	return r;
 }
 
-static int get_processes(const json_t *list, uint64_t since, struct load *load, struct gs_err *err)
+/* @unseen is taken over where it goes well. */
+static int get_processes(const json_t *list, uint64_t since, struct gs_strv *unseen,
+			 struct load *load, struct gs_err *err)
 {
 	struct load_process *v;
 	const json_t *item;
@@ -202,6 +204,9 @@ static int get_processes(const json_t *list, uint64_t since, struct load *load, 
 			return r;
 		}
 	}
+	gs_strv_free(&load->unseen);
+	load->unseen = *unseen;
+	*unseen = (struct gs_strv){ 0 };
 	free(load->processes);
 	load->processes = v;
 	load->n_processes = n;
@@ -215,6 +220,7 @@ int vendor_source_parse_load(const json_t *obj, struct load *load, struct gs_err
 {
 	const json_t *processes = json_object_get(obj, "processes");
 	uint64_t now = gs_boottime_ms(), at = now, used = 0, total = 0, since = 0;
+	cleanup_strv struct gs_strv unseen = { 0 };
 	double part;
 	bool known;
 	int r = gs_json_uint(obj, "a load", "at_ms", true, &at, err);
@@ -227,6 +233,10 @@ int vendor_source_parse_load(const json_t *obj, struct load *load, struct gs_err
 		r = gs_json_uint(obj, "a load", "busy_since_ms", false, &since, err);
 	if (r == 0)
 		r = get_part(json_object_get(obj, "busy"), &known, &part, err);
+	if (r == 0)
+		r = gs_json_strv(obj, "a load", "unseen", false, &unseen, err);
+	if (r == 0 && unseen.n > PROBE_UNSEEN_MAX)
+		r = gs_err_set(err, EPROTO, "too many pods that were not looked at");
 	if (r < 0)
 		return r;
 	load->at_ms = at < now ? at : now;
@@ -235,5 +245,5 @@ int vendor_source_parse_load(const json_t *obj, struct load *load, struct gs_err
 	load->memory_known = json_object_get(obj, "memory_used") != NULL;
 	load->memory_used = used;
 	load->memory_total = total;
-	return processes ? get_processes(processes, since, load, err) : 0;
+	return processes ? get_processes(processes, since, &unseen, load, err) : 0;
 }

@@ -89,6 +89,9 @@ static int check_card(struct agent *agent, struct hold *hold, const struct plan_
 		return not_now(hold, "too little of a card's memory is free");
 	if (strangers_on(agent, name, load))
 		return not_now(hold, "a process that belongs to nobody known uses a card");
+	if (strangers_unseen(agent, name, load))
+		return not_now(hold,
+			       "a pod that uses a card has more open files than are looked at");
 	return 0;
 }
 

@@ -19,12 +19,13 @@
  *   CARD  {"id","uuid","pci","index":N,"select":[VALUE,...],
  *          "nodes":[{"path","major":N,"minor":N,"own":B,"revocable":B,"hook":B},...]}
  *   LOAD  {"card":ID,"at_ms":N,"busy":0..1,"memory_used":N,"memory_total":N,
- *          "processes":[{"pid":N,"memory":N,"busy":0..1},...],"busy_since_ms":N}
+ *          "processes":[{"pid":N,"memory":N,"busy":0..1},...],"busy_since_ms":N,
+ *          "unseen":[CGROUP,...]}
  *        or   {"card":ID,"error":"sentence"}
  *
  * Members that are not known are absent. A process's "busy" is what it did since "busy_since_ms"
  * (both times: CLOCK_BOOTTIME). "left_out" tells of a card that could not be listed, while
- * others could.
+ * others could. "unseen": pods with so many open files that "processes" may lack some of theirs.
  */
 #ifndef GPUSHARE_AGENT_PROBE_H
 #define GPUSHARE_AGENT_PROBE_H
@@ -41,6 +42,8 @@
 #define PROBE_LINE_MAX (1024 * 1024) /* both ways */
 #define PROBE_CARDS_MAX 1024
 #define PROBE_PROCESSES_MAX 4096 /* of one card */
+#define PROBE_UNSEEN_MAX 16 /* pods; where there are more, nothing is known */
+#define PROBE_ANSWER_PROCESSES (PROBE_LINE_MAX / 2 / 96) /* of all cards of an answer */
 /* Below this folder /sys, /proc and /dev are looked for; for tests, so not in any manual. */
 #define PROBE_ROOT_ENV "GPUSHARE_PROBE_ROOT"
 
@@ -85,6 +88,7 @@ struct probe_load {
 	uint64_t busy_since_ms; /* since when the processes' busy is counted; 0: none is known */
 	struct probe_process *processes;
 	size_t n_processes;
+	struct gs_strv unseen; /* cgroups of pods that may use it unseen */
 };
 
 enum probe_when { PROBE_NOW, PROBE_DUE, PROBE_FREE };

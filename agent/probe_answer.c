@@ -149,6 +149,9 @@ static void steal_processes(struct probe_load *to, struct probe_load *from)
 	to->n_processes = from->n_processes;
 	to->processes_known = from->processes_known;
 	to->busy_since_ms = from->busy_since_ms;
+	gs_strv_free(&to->unseen);
+	to->unseen = from->unseen;
+	from->unseen = (struct gs_strv){ 0 };
 }
 
 static uint64_t cpu_us(void)
@@ -188,6 +191,23 @@ static void scan_processes(struct probe *probe, struct probe_card *cards, size_t
 	free(fresh);
 }
 
+/*
+ * A line has its bound. Where all lists together would pass it, cards with more than their part of
+ * it have none: what their users do is no reason to know nothing of the others.
+ */
+static void bound_lists(struct probe_load *loads, struct gs_err *errs, size_t n)
+{
+	size_t all = 0, part = PROBE_ANSWER_PROCESSES / (n ? n : 1);
+
+	for (size_t i = 0; i < n; i++)
+		all += loads[i].n_processes;
+	for (size_t i = 0; all > PROBE_ANSWER_PROCESSES && i < n; i++)
+		if (loads[i].n_processes > part) {
+			loads[i].processes_known = false;
+			(void)gs_err_set(&errs[i], E2BIG, "more than %zu processes use it", part);
+		}
+}
+
 static json_t *load_json(const struct probe_card *card, const struct probe_load *load,
 			 uint64_t at_ms, const struct gs_err *wrong)
 {
@@ -222,6 +242,8 @@ static json_t *load_json(const struct probe_card *card, const struct probe_load 
 		(void)json_object_set_new(obj, "busy_since_ms",
 					  json_integer((json_int_t)load->busy_since_ms));
 	(void)json_object_set_new(obj, "processes", list);
+	if (load->unseen.n)
+		(void)json_object_set_new(obj, "unseen", gs_json_list(&load->unseen));
 	return obj;
 }
 
@@ -254,6 +276,7 @@ static void read_loads(struct probe *probe, struct probe_card *cards, size_t n,
 	}
 	if (scan_now(probe, cards, n, when))
 		scan_processes(probe, cards, n, loads, when, &all);
+	bound_lists(loads, errs, n);
 	for (size_t i = 0; i < n; i++) {
 		if (!errs[i].code)
 			errs[i] = all;

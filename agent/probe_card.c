@@ -64,6 +64,7 @@ void probe_card_free(struct probe_card *card)
 void probe_load_free(struct probe_load *load)
 {
 	free(load->processes);
+	gs_strv_free(&load->unseen);
 	*load = (struct probe_load){ 0 };
 }
 

@@ -18,7 +18,8 @@
 #include "common/xalloc.h"
 
 #define FDINFO_MAX 65536
-#define CLIENTS_MAX 65536
+/* Of one card. They are compared with each other: a card with more tells nothing. */
+#define CLIENTS_MAX 4096
 #define NAMES_MAX 64 /* engines or regions of a client */
 /* Between the two looks of a first reading. */
 #define FIRST_MS 100
@@ -225,9 +226,13 @@ static void found_file(const struct probe_card *card, pid_t pid, int procfd, con
 	size_t len;
 
 	add_memory(&reading->rets[at], pid, 0);
+	if (sample->n == CLIENTS_MAX) { /* to read what it says takes long, and is in vain */
+		sample->untold = true;
+		return;
+	}
 	if (gs_file_read(procfd, path, 0, FDINFO_MAX, &text, &len, NULL, NULL) == 0)
 		parse(text, &fresh, &has_id);
-	if (!has_id || sample->n == CLIENTS_MAX) {
+	if (!has_id) {
 		sample->untold = true;
 		client_free(&fresh);
 		return;
@@ -364,6 +369,7 @@ static int look(struct probe *probe, const struct probe_card *cards, size_t n,
 		struct sample *samples, struct probe_load *rets, struct gs_err *err)
 {
 	struct reading reading = { &probe->side, cards, rets, samples };
+	cleanup_strv struct gs_strv unseen = { 0 };
 	uint64_t at = now_ns();
 	int r;
 
@@ -373,7 +379,8 @@ static int look(struct probe *probe, const struct probe_card *cards, size_t n,
 		samples[i].at_ns = at;
 		samples[i].card = gs_strdup(cards[i].id);
 	}
-	r = probe_scan(cards, n, found_file, &reading, err);
+	r = probe_scan(cards, n, found_file, &reading, &unseen, err);
+	probe_scan_unseen(&unseen, n, rets);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		rets[i].used_known = !samples[i].untold;
 		rets[i].processes_known = true;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/probe_scan.h"
+#include "agent/probe_share.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 
@@ -24,6 +25,8 @@
 
 pid_t probe_agent;
 int probe_scan_hurry = -1;
+/* A tenth of a second's work each, and what a pod has that means no harm. */
+size_t probe_scan_pod_files = 65536, probe_scan_free_files = 65536;
 
 struct scan {
 	const struct probe_card *cards;
@@ -31,6 +34,7 @@ struct scan {
 	scan_found found;
 	void *arg;
 	size_t files;
+	struct shares shares;
 };
 
 /* Gone, between the moment that we saw its name and this one. */
@@ -78,11 +82,25 @@ static int urgent(struct gs_err *err)
 	return gs_err_set(err, EINTR, "something else is more urgent");
 }
 
+/* It is not looked at any further, nor are others of its pod. */
+static int cut(struct scan *scan, int procfd, struct gs_err *err)
+{
+	struct share *share = shares_of(&scan->shares, procfd, err);
+
+	if (share) {
+		share->cut = true;
+		share->files = probe_scan_pod_files;
+	}
+	return -err->code;
+}
+
 static int scan_process(struct scan *scan, int proc, const char *name, pid_t pid,
 			struct gs_err *err)
 {
 	cleanup_close int procfd = -1;
 	cleanup_dir DIR *d = NULL;
+	struct share *share = NULL;
+	size_t had = 0, own = 0;
 	struct dirent *e;
 
 	procfd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -90,10 +108,22 @@ static int scan_process(struct scan *scan, int proc, const char *name, pid_t pid
 		d = gs_opendirat(procfd, "fd");
 	if (!d)
 		return gone(errno) ? 0 : gs_err_errno(err, errno, "open files of process %s", name);
+	/* whose they are costs another look, for which there is no reason on most nodes */
+	if (scan->files >= probe_scan_free_files) {
+		share = shares_of(&scan->shares, procfd, err);
+		if (err->code)
+			return -err->code;
+		had = share ? share->files : 0;
+	}
 	/* A kernel thread's folder is there, and empty. */
 	for (errno = 0; (e = readdir(d)); errno = 0) {
 		if (e->d_name[0] == '.')
 			continue;
+		if (had + own == probe_scan_pod_files)
+			return cut(scan, procfd, err);
+		if (share)
+			share->files++;
+		own++;
 		if (++scan->files > FILES_MAX)
 			return gs_err_set(err, E2BIG, "more than %d open files", FILES_MAX);
 		look_at(scan, pid, procfd, dirfd(d), e->d_name);
@@ -106,10 +136,8 @@ static int scan_process(struct scan *scan, int proc, const char *name, pid_t pid
 	return 0;
 }
 
-int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void *arg,
-	       struct gs_err *err)
+static int scan_all(struct scan *scan, struct gs_err *err)
 {
-	struct scan scan = { .cards = cards, .n = n, .found = found, .arg = arg };
 	cleanup_free char *path = probe_path("/proc");
 	cleanup_dir DIR *d = opendir(path);
 	size_t seen = 0;
@@ -123,11 +151,34 @@ int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void 
 
 		/* A library of ours may have the node open, and the agent while it hooks it. */
 		if (pid > 0 && pid != getpid() && pid != probe_agent)
-			r = scan_process(&scan, dirfd(d), e->d_name, pid, err);
+			r = scan_process(scan, dirfd(d), e->d_name, pid, err);
 		if (r == 0 && ++seen % HURRY_EVERY == 0 && hurry())
 			r = urgent(err);
 	}
 	return r;
+}
+
+int probe_scan(const struct probe_card *cards, size_t n, scan_found found, void *arg,
+	       struct gs_strv *ret_unseen, struct gs_err *err)
+{
+	struct scan scan = { .cards = cards, .n = n, .found = found, .arg = arg };
+	struct gs_err why = { 0 };
+	int r = scan_all(&scan, &why);
+
+	if (r == 0)
+		r = shares_cut(&scan.shares, ret_unseen, &why);
+	shares_free(&scan.shares);
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+void probe_scan_unseen(const struct gs_strv *unseen, size_t n, struct probe_load *rets)
+{
+	for (size_t i = 0; i < n; i++) {
+		gs_strv_free(&rets[i].unseen);
+		gs_strv_merge(&rets[i].unseen, unseen);
+	}
 }
 
 struct open_files {
@@ -149,9 +200,11 @@ int probe_scan_open(const struct probe_card *cards, size_t n, struct probe_load 
 		    struct gs_err *err)
 {
 	struct open_files open = { cards, rets };
-	int r = probe_scan(cards, n, found_open, &open, err);
+	cleanup_strv struct gs_strv unseen = { 0 };
+	int r = probe_scan(cards, n, found_open, &open, &unseen, err);
 
 	for (size_t i = 0; r == 0 && i < n; i++)
 		rets[i].processes_known = true;
+	probe_scan_unseen(&unseen, n, rets);
 	return r;
 }

@@ -134,3 +134,17 @@ bool strangers_on(struct agent *agent, const char *card, const struct load *load
 	seen->cleared_by_ms = agent->registry_read_ms;
 	return false;
 }
+
+bool strangers_unseen(const struct agent *agent, const char *card, const struct load *load)
+{
+	for (size_t i = 0; i < agent->containers.n; i++) {
+		const struct container *c = &agent->containers.v[i];
+
+		if (!c->alive || !c->hook.cgroup || !gs_strv_has(&c->cards, card))
+			continue;
+		for (size_t j = 0; j < load->unseen.n; j++)
+			if (at_or_below(c->hook.cgroup, load->unseen.v[j]))
+				return true;
+	}
+	return false;
+}

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "agent/probe_scan.h"
+#include "agent/probe_share.h"
 #include "common/cleanup.h"
 #include "common/xalloc.h"
 #include "tests/unit/fakecards.h"
@@ -30,11 +31,15 @@ static const char entry[] =
 	"\"load\":{\"source\":\"fdinfo\",\"engines\":[\"render\",\"rcs\",\"copy\"],"
 	"\"memory\":[\"vram*\",\"local*\"]}}";
 
+static size_t pod_files, free_files;
+
 /* A /proc of our own, with two cards whose nodes are /dev/full and /dev/zero. */
 static int setup(void **state)
 {
 	struct scene *s = gs_calloc(1, sizeof(*s));
 
+	pod_files = probe_scan_pod_files;
+	free_files = probe_scan_free_files;
 	s->root = fakecards_begin();
 	fakecards_add(s->root, 0, "/dev/full");
 	fakecards_add(s->root, 1, "/dev/zero");
@@ -51,6 +56,8 @@ static int teardown(void **state)
 	probe_free(&s->probe);
 	fakecards_end(s->root);
 	probe_agent = 0;
+	probe_scan_pod_files = pod_files;
+	probe_scan_free_files = free_files;
 	free(s);
 	return 0;
 }
@@ -368,11 +375,180 @@ static void processes_that_may_not_be_looked_at(void **state)
 	probe_load_free(&loads[1]);
 }
 
+static void pods_of_cgroups(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podab1.slice/"
+		  "cri-containerd-c.scope/inner",
+		  "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podab1.slice" },
+		{ "/kubepods.slice/kubepods-pod0f_1.slice/crio-c.scope",
+		  "/kubepods.slice/kubepods-pod0f_1.slice" },
+		{ "/kubepods/besteffort/pod12-34/c", "/kubepods/besteffort/pod12-34" },
+		{ "/kubepods/pod12-34", "/kubepods/pod12-34" },
+		{ "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod9.slice/c",
+		  "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod9.slice" },
+		{ "/system.slice/docker-abc.scope/x/y", "/system.slice/docker-abc.scope" },
+		{ "/machine.slice/libpod-abc.scope/container", "/machine.slice/libpod-abc.scope" },
+		{ "/init.scope", "/init.scope" },
+		{ "/podman.slice/a/b", "/podman.slice/a" },
+		{ "/", "/" },
+		{ "", "" },
+	};
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(rows); i++) {
+		cleanup_free char *pod = probe_pod_of(rows[i][0]);
+
+		assert_string_equal(pod, rows[i][1]);
+	}
+}
+
+#define HOSTILE "/kubepods/podbad"
+
+static void set_cgroup(struct scene *s, int pid, const char *cgroup)
+{
+	cleanup_free char *path = gs_asprintf("proc/%d/cgroup", pid);
+	cleanup_free char *text = gs_asprintf("0::%s\n", cgroup);
+
+	tmpdir_write(s->root, path, text);
+}
+
+/* Its files are many, and one behind the others is the second card. */
+static void add_hoarder(struct scene *s, int pid, const char *container, int files)
+{
+	cleanup_free char *cgroup = gs_asprintf(HOSTILE "/%s", container);
+
+	for (int i = 0; i < files; i++)
+		add_file(s, pid, 100 + i, "/dev/null", "");
+	set_cgroup(s, pid, cgroup);
+}
+
+static void expect_unseen(json_t *a, const char *path, const char *pod)
+{
+	cleanup_free char *first = gs_asprintf("%s.0", path);
+
+	assert_int_equal(json_array_size(fakecards_at(a, path)), pod ? 1 : 0);
+	if (pod)
+		assert_string_equal(fakecards_text(a, first), pod);
+}
+
+/* One pod with millions of open files is no reason to know nothing of all cards. */
+static void a_pod_with_too_many_files(void **state)
+{
+	struct scene *s = *state;
+	cleanup_free char *files =
+		gs_asprintf("%.*s\"load\":{\"source\":\"files\",\"busy\":\"load\"}}",
+			    (int)(strstr(entry, "\"load\"") - entry), entry);
+	const char *const entries[] = { files, entry };
+
+	add_file(s, 20, 4, "/dev/full", "drm-client-id: 1\ndrm-engine-render: 5 ns\n");
+	set_cgroup(s, 20, "/kubepods/podc0ffee/x");
+	add_hoarder(s, 30, "a", 40);
+	add_file(s, 40, 4, "/dev/full", "drm-client-id: 2\ndrm-engine-render: 5 ns\n");
+	set_cgroup(s, 40, "/kubepods/podc0ffee/y");
+	probe_scan_pod_files = 30;
+	for (size_t i = 0; i < GS_ARRAY_SIZE(entries); i++) {
+		json_t *a;
+
+		start(s, entries[i]);
+		a = ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
+		assert_null(fakecards_text(a, "loads.0.error"));
+		assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), 2);
+		assert_int_equal(json_array_size(fakecards_at(a, "loads.1.processes")), 0);
+		assert_non_null(fakecards_at(a, "loads.1.processes"));
+		expect_unseen(a, "loads.0.unseen", HOSTILE);
+		expect_unseen(a, "loads.1.unseen", HOSTILE);
+		json_decref(a);
+	}
+	/* it has them no more */
+	probe_scan_pod_files = 41;
+	{
+		cleanup_json json_t *a =
+			ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
+
+		expect_unseen(a, "loads.0.unseen", NULL);
+	}
+}
+
+/* So is one whose many processes have a few each: they share the pod's part. */
+static void a_pod_with_too_many_processes(void **state)
+{
+	struct scene *s = *state;
+	json_t *a;
+
+	for (int i = 0; i < 10; i++)
+		add_hoarder(s, 30 + i, i % 2 ? "a" : "b", 10);
+	add_file(s, 50, 4, "/dev/full", "drm-client-id: 1\ndrm-engine-render: 5 ns\n");
+	set_cgroup(s, 50, "/kubepods/podc0ffee/x");
+	probe_scan_pod_files = 30;
+	start(s, entry);
+	/* as long as all files are few, nobody's are counted */
+	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
+	expect_unseen(a, "loads.0.unseen", NULL);
+	json_decref(a);
+	probe_scan_free_files = 20;
+	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
+	expect_unseen(a, "loads.0.unseen", HOSTILE);
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), 1);
+	json_decref(a);
+}
+
+/* More of them than can be named: then nothing is known. */
+static void too_many_pods_with_too_many_files(void **state)
+{
+	struct scene *s = *state;
+	json_t *a;
+
+	for (int i = 0; i <= PROBE_UNSEEN_MAX; i++) {
+		cleanup_free char *cgroup = gs_asprintf("/kubepods/pod%d/x", i);
+
+		add_hoarder(s, 30 + i, "a", 3);
+		set_cgroup(s, 30 + i, cgroup);
+	}
+	probe_scan_pod_files = 2;
+	start(s, entry);
+	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
+	assert_null(fakecards_at(a, "loads.0.processes"));
+	assert_non_null(strstr(fakecards_text(a, "loads.0.error"), "more than 16 pods"));
+	json_decref(a);
+}
+
+/* The lists of all cards have to fit into a line; whose is too long has none. */
+static void a_card_with_too_many_processes(void **state)
+{
+	struct scene *s = *state;
+	int n = PROBE_ANSWER_PROCESSES / 2 + 1; /* numbers that no process has */
+	json_t *a;
+
+	for (int i = 0; i < n; i++)
+		add_file(s, 5000000 + i, 4, "/dev/full", "drm-client-id: 1\n");
+	for (int i = 0; i < n - 2; i++)
+		add_file(s, 6000000 + i, 4, "/dev/zero", "drm-client-id: 2\n");
+	start(s, entry);
+	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
+	/* together they are just short enough */
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.0.processes")), n);
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.1.processes")), n - 2);
+	json_decref(a);
+	for (int i = 0; i < 10; i++)
+		add_file(s, 7000000 + i, 4, "/dev/full", "drm-client-id: 1\n");
+	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
+	assert_null(fakecards_at(a, "loads.0.processes"));
+	assert_non_null(strstr(fakecards_text(a, "loads.0.error"), "processes use it"));
+	assert_int_equal(json_array_size(fakecards_at(a, "loads.1.processes")), n - 2);
+	assert_null(fakecards_text(a, "loads.1.error"));
+	json_decref(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(nobody_is_idle),
+		T(pods_of_cgroups),
+		T(a_pod_with_too_many_files),
+		T(a_pod_with_too_many_processes),
+		T(too_many_pods_with_too_many_files),
+		T(a_card_with_too_many_processes),
 		T(clients_and_engines),
 		T(part_of_the_time),
 		T(a_driver_that_tells_nothing),

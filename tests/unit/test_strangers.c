@@ -95,10 +95,32 @@ static void a_stranger_is_told_each_time(void **state)
 	assert_false(strangers_on(agent, "x-0", &load));
 }
 
+/* Only the cards of such a pod's own containers. */
+static void a_pod_that_was_not_wholly_looked_at(void **state)
+{
+	struct agent *agent = *state;
+	struct container *c = &agent->containers.v[0];
+	struct load load = { .processes_known = true };
+
+	free(c->hook.cgroup);
+	c->hook.cgroup = gs_strdup("/kubepods/pod12/c");
+	assert_false(strangers_unseen(agent, "x-0", &load));
+	gs_strv_add(&load.unseen, "/kubepods/pod1");
+	assert_false(strangers_unseen(agent, "x-0", &load));
+	gs_strv_add(&load.unseen, "/kubepods/pod12");
+	assert_true(strangers_unseen(agent, "x-0", &load));
+	assert_false(strangers_unseen(agent, "x-1", &load));
+	c->alive = false;
+	assert_false(strangers_unseen(agent, "x-0", &load));
+	gs_strv_free(&load.unseen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_list_is_looked_through_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_that_was_not_wholly_looked_at, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_stranger_is_told_each_time, setup, teardown),
 	};
 
