@@ -56,7 +56,7 @@ static void end_exit_stop(struct task_struct *task)
  */
 static bool end_watch(const struct gs_watch *watch, bool kill)
 {
-	struct task_struct *process, *thread;
+	struct task_struct *process, *thread, *last = NULL;
 	bool any = false;
 
 	if (kill && watch->by == GS_KEY_PIDNS && !watch->killed) {
@@ -72,7 +72,10 @@ static bool end_watch(const struct gs_watch *watch, bool kill)
 		any = true;
 		if (!kill)
 			break;
-		kill_pid(task_tgid(thread), SIGKILL, 1);
+		/* Once: while a process dumps core, each one goes through all of its threads. */
+		if (process != last)
+			kill_pid(task_tgid(thread), SIGKILL, 1);
+		last = process;
 		end_exit_stop(thread);
 	}
 	rcu_read_unlock();
