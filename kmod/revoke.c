@@ -15,128 +15,57 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/rbtree.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "event.h"
 #include "gate.h"
 #include "holding.h"
+#include "memory.h"
 #include "node.h"
 #include "revoke.h"
 #include "watch.h"
 
-#define MMS_MAX 4096
-#define LOCK_WAIT (HZ / 4) /* for somebody's mmap lock */
+/*
+ * How long one look at all of the members' memory may last, with what is waited for. The agent
+ * waits for it, and others' commands do: a member who maps the card ten thousand times, or who is
+ * never at rest, is not lent.
+ */
+#define LOOK_MAX (HZ / 4)
 #define LEARN_WAIT HZ
 
-/* ---- The members' memory. */
-
-/* The memory of a holding's members, with references. */
-struct mms {
-	struct mm_struct **mm;
-	unsigned int n;
-	unsigned int max;
-};
-
-struct belongs {
-	const struct gs_holding *holding;
-	unsigned int roles;
-	bool member;
-};
-
-static void visit_belongs(struct gs_watch *watch, void *arg)
-{
-	struct belongs *belongs = arg;
-	struct gs_link *link;
-
-	belongs->roles |= 1u << watch->role;
-	if (watch->role != GS_MEMBER)
-		return;
-	/* Links change under gs_config only. */
-	list_for_each_entry(link, &watch->links, of_watch)
-		if (link->holding == belongs->holding)
-			belongs->member = true;
-}
-
-/* RCU, gs_config. As the callback sees it: in a borrower nobody is a member, exempt is exempt. */
-static bool is_member(const struct gs_holding *holding, struct task_struct *task)
-{
-	struct belongs belongs = { .holding = holding };
-
-	gs_walk_task(task, visit_belongs, &belongs);
-	return belongs.member && !(belongs.roles & (1u << GS_BORROWER | 1u << GS_EXEMPT));
-}
-
-static bool has_mm(const struct mms *mms, const struct mm_struct *mm)
-{
-	unsigned int i;
-
-	/* From the end: the threads of one process come one after the other. */
-	for (i = mms->n; i; i--)
-		if (mms->mm[i - 1] == mm)
-			return true;
-	return false;
-}
-
-static void put_mms(struct mms *mms)
-{
-	/* The last one to leave takes mappings apart and closes files: not in our context. */
-	while (mms->n)
-		mmput_async(mms->mm[--mms->n]);
-	kvfree(mms->mm);
-	mms->mm = NULL;
-}
-
-/* False: there is no place for all. */
-static bool fill_mms(struct mms *mms, const struct gs_holding *holding)
-{
-	struct task_struct *process, *thread;
-	struct mm_struct *mm;
-	bool fits = true;
-
-	rcu_read_lock();
-	for_each_process_thread(process, thread) {
-		mm = READ_ONCE(thread->mm);
-		if (!mm || has_mm(mms, mm) || !is_member(holding, thread))
-			continue;
-		mm = get_task_mm(thread);
-		if (!mm)
-			continue;
-		/* (An exec may have given it another.) */
-		if (has_mm(mms, mm)) {
-			mmput_async(mm);
-			continue;
-		}
-		if (mms->n == mms->max) {
-			mmput_async(mm);
-			fits = false;
-			goto out;
-		}
-		mms->mm[mms->n++] = mm;
-	}
-out:
-	rcu_read_unlock();
-	return fits;
-}
-
-static int get_mms(struct mms *mms, const struct gs_holding *holding,
-		   struct netlink_ext_ack *extack)
-{
-	for (mms->max = 64; mms->max <= MMS_MAX; mms->max *= 8) {
-		mms->n = 0;
-		mms->mm = kvmalloc_array(mms->max, sizeof(*mms->mm), GFP_KERNEL);
-		if (!mms->mm)
-			return -ENOMEM;
-		if (fill_mms(mms, holding))
-			return 0;
-		put_mms(mms);
-	}
-	gs_refuse(extack, "the members have too many processes");
-	return -E2BIG;
-}
-
 /* ---- One mapping. */
+
+struct missing {
+	struct gs_node *node;
+	unsigned long addr;
+	enum gs_kind kind;
+};
+
+/* A walk over the members' mappings. */
+struct round {
+	struct gs_holding *holding;
+	struct netlink_ext_ack *extack;
+	struct gs_memory *memory;
+	unsigned long until; /* jiffies */
+	bool take; /* take them away; else only look */
+	struct missing missing[GS_MAP_FNS]; /* functions that have to be hooked */
+	unsigned int n_missing;
+	u32 mappings; /* how many there are */
+	const struct address_space *last; /* of the mapping before, in the same memory */
+};
+
+/* To be asked again and again. */
+static int go_on(struct round *round)
+{
+	cond_resched();
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	if (time_before_eq(jiffies, round->until))
+		return 0;
+	gs_refuse(round->extack, "a member's memory is busy: try again");
+	return -EBUSY;
+}
 
 /* The holding's revocable node that it is a mapping of, or NULL. gs_config, mmap lock held. */
 static struct gs_node *node_of(const struct gs_holding *holding, const struct vm_area_struct *vma)
@@ -186,17 +115,19 @@ static int check_mapping(const struct vm_area_struct *vma, struct netlink_ext_ac
 		gs_refuse(extack, "the driver's mappings come back by more than a fault function");
 		return -EOPNOTSUPP;
 	}
-	/* Copies of pages are the member's own memory, and would be lost. */
+	/*
+	 * Copies of pages are the member's own memory, and would be lost. It is his doing, and no
+	 * word about the driver: what can't be taken away from anybody is said by EOPNOTSUPP.
+	 */
 	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE) {
 		gs_refuse(extack, "a member has a private mapping of the card");
-		return -EOPNOTSUPP;
+		return -EBUSY;
 	}
 	return 0;
 }
 
 /* Is everybody who maps what this maps a member? The mmap lock of the one is held. */
-static int check_others(const struct vm_area_struct *vma, const struct mms *mms,
-			struct netlink_ext_ack *extack)
+static int check_others(struct round *round, const struct vm_area_struct *vma)
 {
 	struct address_space *mapping = vma->vm_file->f_mapping;
 	const struct vm_area_struct *other;
@@ -205,37 +136,19 @@ static int check_others(const struct vm_area_struct *vma, const struct mms *mms,
 
 	/* Who is in the tree can't leave it, nor can his memory go, while we look. */
 	i_mmap_lock_read(mapping);
-	for (at = rb_first_cached(&mapping->i_mmap); at; at = rb_next(at)) {
+	for (at = rb_first_cached(&mapping->i_mmap); at && !ret; at = rb_next(at)) {
 		other = rb_entry(at, struct vm_area_struct, shared.rb);
-		if (has_mm(mms, other->vm_mm))
+		ret = go_on(round);
+		if (ret || gs_memory_has(round->memory, other->vm_mm))
 			continue;
-		gs_refuse(extack, "a mapping of a member is also somebody's who is none");
+		gs_refuse(round->extack, "a mapping of a member is also somebody's who is none");
 		ret = -EBUSY;
-		break;
 	}
 	i_mmap_unlock_read(mapping);
 	return ret;
 }
 
 /* ---- All of them. */
-
-struct missing {
-	struct gs_node *node;
-	unsigned long addr;
-	enum gs_kind kind;
-};
-
-/* A walk over the members' mappings. */
-struct round {
-	struct gs_holding *holding;
-	struct netlink_ext_ack *extack;
-	struct mms mms;
-	bool take; /* take them away; else only look */
-	struct missing missing[GS_MAP_FNS]; /* functions that have to be hooked */
-	unsigned int n_missing;
-	u32 mappings; /* how many there are */
-	const struct address_space *last; /* of the mapping before, in the same memory */
-};
 
 static int note_missing(struct round *round, struct gs_node *node, unsigned long addr,
 			enum gs_kind kind)
@@ -272,7 +185,7 @@ static int visit_mapping(struct round *round, struct vm_area_struct *vma)
 	round->last = mapping;
 	ret = check_mapping(vma, round->extack);
 	if (!ret && !same)
-		ret = check_others(vma, &round->mms, round->extack);
+		ret = check_others(round, vma);
 	ret = ret ?: note_missing(round, node, (unsigned long)vma->vm_ops->fault, GS_FAULT);
 	ret = ret ?: note_missing(round, node, (unsigned long)vma->vm_ops->access, GS_ACCESS);
 	if (ret)
@@ -289,17 +202,14 @@ static int visit_mapping(struct round *round, struct vm_area_struct *vma)
  * there for long: the agent has more to do. Nothing of the memory is changed, so
  * mmap_write_lock()'s sequence count may stay as it is; no trylock has it on every kernel.
  */
-static int lock_mm(struct mm_struct *mm, struct netlink_ext_ack *extack)
+static int lock_mm(struct round *round, struct mm_struct *mm)
 {
-	unsigned long until = jiffies + LOCK_WAIT;
+	int ret;
 
 	while (!down_write_trylock(&mm->mmap_lock)) {
-		if (time_after(jiffies, until)) {
-			gs_refuse(extack, "a member's memory is busy: try again");
-			return -EBUSY;
-		}
-		if (fatal_signal_pending(current))
-			return -EINTR;
+		ret = go_on(round);
+		if (ret)
+			return ret;
 		schedule_timeout_uninterruptible(1);
 	}
 	return 0;
@@ -310,32 +220,57 @@ static int walk_mm(struct round *round, struct mm_struct *mm)
 	struct vm_area_struct *vma;
 	int ret;
 
-	ret = lock_mm(mm, round->extack);
+	ret = lock_mm(round, mm);
 	if (ret)
 		return ret;
 	round->last = NULL;
-	for (vma = find_vma(mm, 0); vma; vma = find_vma(mm, vma->vm_end)) {
-		ret = visit_mapping(round, vma);
-		if (ret)
-			break;
-	}
+	for (vma = find_vma(mm, 0); vma && !ret; vma = find_vma(mm, vma->vm_end))
+		ret = visit_mapping(round, vma) ?: go_on(round);
 	up_write(&mm->mmap_lock);
 	return ret;
 }
 
-static int walk_all(struct round *round)
+/* All members there are now, when nobody of them forks. */
+static int find_members(struct round *round)
 {
-	unsigned int i;
 	int ret;
 
-	ret = get_mms(&round->mms, round->holding, round->extack);
-	if (ret)
-		return ret;
-	for (i = 0; i < round->mms.n && !ret; i++) {
-		ret = walk_mm(round, round->mms.mm[i]);
-		cond_resched();
+	for (;;) {
+		ret = gs_memory_add(round->memory, round->holding);
+		if (ret != -EAGAIN)
+			break;
+		ret = go_on(round);
+		if (ret)
+			return ret;
+		schedule_timeout_uninterruptible(1);
 	}
-	put_mms(&round->mms);
+	if (ret == -E2BIG)
+		gs_refuse(round->extack, "the members have too many processes");
+	return ret;
+}
+
+/*
+ * Members fork while we walk. What is copied from memory that was walked has nothing of the card.
+ * But a member may have a mapping copied, and then unmap his own before we come to him: so it ends
+ * when all that there is has been walked, and nobody was in a fork after that.
+ */
+static int walk_all(struct round *round)
+{
+	unsigned int i = 0;
+	int ret;
+
+	round->until = jiffies + LOOK_MAX;
+	round->memory = gs_memory_new();
+	if (!round->memory)
+		return -ENOMEM;
+	ret = find_members(round);
+	while (!ret && i < round->memory->n) {
+		for (; !ret && i < round->memory->n; i++)
+			ret = walk_mm(round, round->memory->mm[i]);
+		if (!ret)
+			ret = find_members(round);
+	}
+	gs_memory_free(round->memory);
 	return ret;
 }
 

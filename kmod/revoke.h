@@ -17,9 +17,9 @@ bool gs_revoke_wanted(const struct gs_holding *holding);
  *
  * Takes nothing away yet.
  * Context: process, gs_hooks and gs_config held; the latter may be given up meanwhile.
- * Return: 0; -EOPNOTSUPP the driver's mappings can't be taken away and held; -EBUSY one is somebody
- * else's too, or a member's memory is busy; -ENOENT the holding was deleted; -E2BIG; -ENOMEM;
- * else as gs_hook_get().
+ * Return: 0; -EOPNOTSUPP the driver's mappings can't be taken away and held, whoever has them;
+ * -EBUSY one is somebody else's too, or private, or it takes too long to look at all of the
+ * members' memory; -ENOENT the holding was deleted; -E2BIG; -ENOMEM; else as gs_hook_get().
  */
 int gs_revoke_prepare(struct gs_holding *holding, struct netlink_ext_ack *extack);
 

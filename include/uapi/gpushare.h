@@ -50,9 +50,10 @@
  *	more holdings makes a member join them.
  * @GS_CMD_WATCH_DEL: NAME. -EBUSY for a borrower with open files.
  * @GS_CMD_LEND: NAME, SEQ (of the IDLE event). -EAGAIN when a touch came between, -EBUSY while
- *	hooks are being changed, files of earlier borrowers are open, or a member's mapping is
- *	somebody else's too. The members' mappings of revocable nodes are taken away: -EOPNOTSUPP
- *	where the driver's can't be (no fault function, one address space for all files).
+ *	hooks are being changed, files of earlier borrowers are open, a member's memory is not at
+ *	rest, or a mapping of his is somebody else's too or private. The members' mappings of
+ *	revocable nodes are taken away: -EOPNOTSUPP where the driver's can't be (no fault function,
+ *	one address space for all files).
  * @GS_CMD_WITHDRAW: NAME. Starts the return without a touch.
  * @GS_CMD_RELEASE: NAME, SEQ (of the RETURN event). -ESTALE for another return's number, -EBUSY
  *	while borrowers have files open, success when that very return is over already.

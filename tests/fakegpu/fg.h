@@ -144,6 +144,7 @@ extern bool fg_misc;
 extern bool fg_forwarder;
 extern bool fg_shared_mapping;
 extern bool fg_nofault;
+extern bool fg_private;
 extern bool fg_populate;
 extern bool fg_open_fail;
 extern bool fg_open_hard;

@@ -30,6 +30,10 @@ bool fg_nofault;
 module_param_named(nofault, fg_nofault, bool, 0644);
 MODULE_PARM_DESC(nofault, "mappings made from now on have no fault function");
 
+bool fg_private;
+module_param_named(private, fg_private, bool, 0644);
+MODULE_PARM_DESC(private, "mappings made from now on may be private");
+
 static bool fg_init_fail;
 module_param_named(init_fail, fg_init_fail, bool, 0444);
 MODULE_PARM_DESC(init_fail, "loading fails with ENODEV after the nodes were there");

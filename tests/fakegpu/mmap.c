@@ -95,18 +95,19 @@ int fg_map(struct file *file, struct vm_area_struct *vma)
 {
 	struct fg_file *fg = file->private_data;
 	bool nofault = READ_ONCE(fg_nofault);
+	bool private = (vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE;
 	unsigned long length = vma->vm_end - vma->vm_start;
 	int err = 0;
 
 	/* A private mapping would have to make copies of pages that no struct page is known of. */
-	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE)
+	if (private && !READ_ONCE(fg_private))
 		err = -EINVAL;
 	else if (vma->vm_pgoff >= FG_PAGES || length >> PAGE_SHIFT > FG_PAGES - vma->vm_pgoff)
 		err = -ENXIO;
 
 	if (!err) {
 		vma->vm_ops = nofault ? &fg_nofault_vm_ops : &fg_fault_vm_ops;
-		if (nofault || fg->node->kind == FG_NODE_CTL || READ_ONCE(fg_populate))
+		if (nofault || fg->node->kind == FG_NODE_CTL || private || READ_ONCE(fg_populate))
 			err = remap_pfn_range(vma, vma->vm_start,
 					      page_to_pfn(fg->node->card->pages) + vma->vm_pgoff,
 					      length, vma->vm_page_prot);
