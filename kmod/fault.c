@@ -6,6 +6,7 @@
  * A fault that may go on is not passed on from here but made anew, as calls are (gate.c): whoever
  * returns VM_FAULT_RETRY or VM_FAULT_NOPAGE without a page comes again.
  */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -16,6 +17,12 @@
 
 /* How long somebody waits who can't give up the mmap lock, before he comes again. */
 #define SHORT_WAIT (HZ / 50 + 1)
+/*
+ * How long after the return a fault of the kernel's own is held. Its system call may have any lock
+ * meanwhile, also one that all others need (the network's, while it lists addresses), and a member
+ * chooses which. After that it goes on: its user is back, and has been told of.
+ */
+#define KERNEL_HOLD_MAX_MS 3000u
 
 /*
  * The process that lives in that memory, with a reference; NULL if there is none any more.
@@ -63,6 +70,16 @@ static void set_owner(struct gs_call *call, const struct mm_struct *mm)
 	call->quiet = !(current->flags & PF_KTHREAD) && !is_member();
 }
 
+/*
+ * Who exits writes to the memory of others who were waiting for it, at addresses that it named
+ * itself (robust futexes, set_tid_address(2)). No signal ends a wait there, SIGKILL neither; and to
+ * die is not to come back. So it is refused, which nobody sees.
+ */
+static bool is_exiting(void)
+{
+	return current->flags & PF_EXITING;
+}
+
 int gs_gate_access(const struct vm_area_struct *vma)
 {
 	struct gs_call call = { .kind = GS_ACCESS, .file = vma->vm_file };
@@ -82,6 +99,14 @@ int gs_gate_access(const struct vm_area_struct *vma)
 	spin_unlock(&gs_lock);
 	put_task_struct(call.task);
 	return ret;
+}
+
+/* For how long may a fault of the kernel's own still be held, in jiffies? gs_lock held. */
+static long kernel_rest(const struct gs_holding *holding)
+{
+	u64 ms = div_u64(gs_clock() - holding->since, NSEC_PER_MSEC);
+
+	return ms < KERNEL_HOLD_MAX_MS ? (long)msecs_to_jiffies(KERNEL_HOLD_MAX_MS - ms) : 0;
 }
 
 /*
@@ -105,6 +130,8 @@ static vm_fault_t hold_fault(struct gs_holding *holding, struct vm_fault *vmf, d
 		return VM_FAULT_RETRY;
 	}
 	gs_hold_begin(holding, &waiter);
+	if (!(flags & FAULT_FLAG_USER))
+		waiter.timeout = min(waiter.timeout, kernel_rest(holding));
 	spin_unlock(&gs_lock);
 	if (retry)
 		gs_release_fault_lock(vmf);
@@ -127,13 +154,17 @@ static vm_fault_t decide(struct gs_call *call, struct vm_fault *vmf) __releases(
 	long ret = gs_judge(&verdict);
 
 	if (!ret && verdict.wait && !gs_going) {
-		if (!outside)
+		if (outside || is_exiting())
+			ret = -EIO;
+		else if ((vmf->flags & FAULT_FLAG_USER) || kernel_rest(verdict.wait))
 			return hold_fault(verdict.wait, vmf, call->inode->i_rdev, own);
-		ret = -EIO;
 	}
 	spin_unlock(&gs_lock);
-	if (ret)
+	if (ret) {
+		if (own && call->quiet)
+			gs_uncount(call->inode->i_rdev);
 		return VM_FAULT_SIGBUS;
+	}
 	if (own && !verdict.redirected && !verdict.borrower) {
 		gs_uncount(call->inode->i_rdev);
 		return VM_FAULT_NOPAGE;
@@ -152,6 +183,7 @@ vm_fault_t gs_gate_fault(struct vm_fault *vmf)
 		if (!call.task)
 			return 0;
 	}
+	call.quiet |= is_exiting();
 	spin_lock(&gs_lock);
 	ret = decide(&call, vmf);
 	if (call.task)

@@ -5,6 +5,7 @@
  *	bell STEP [ARGUMENT]... [, STEP [ARGUMENT]...]...
  *
  *	map NODE [PAGES]        opens it, maps it, closes it: a mapping of its own, numbered from 0
+ *	private NODE            the same, MAP_PRIVATE
  *	open NODE, mapopen      opens it; maps what was opened last
  *	anon                    a mapping of a page of memory, numbered too
  *	add N [TIMES]           adds 1 to the first word of mapping N (-: of all), so often
@@ -14,6 +15,13 @@
  *	start N                 a thread adds 1, and the steps go on; `join` waits for it
  *	read N                  a system call of the kernel's writes one byte there: read(2) of
  *	                        /dev/zero; its error if it has one
+ *	list N FOLDER           another does, with a lock that all who use that folder need:
+ *	                        getdents64(2)
+ *	last N robust|tid       a thread ends whose last words the kernel writes there
+ *	hide N FILE             another thread forks, and is not let finish that; its child, which
+ *	                        adds 1 once there is FILE, has a mapping that this program unmaps
+ *	                        then. `unhide` lets it, and waits for it
+ *	flood NODE N            N mappings of it, by two files in turn
  *	move N                  mremap(2) to another address
  *	unmap N, protect N r|w
  *	fork                    the child does the steps that follow, its parent waits for it
@@ -33,6 +41,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -42,8 +53,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,25 +130,39 @@ static int do_open(char **argv)
 	return opened < 0 ? -1 : 0;
 }
 
-static int do_mapopen(char **argv)
+static int map_opened(size_t pages, int how)
 {
-	size_t length = number(argv, 1, 1) * (size_t)sysconf(_SC_PAGESIZE);
-	void *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
+	size_t length = pages * (size_t)sysconf(_SC_PAGESIZE);
+	void *at = mmap(NULL, length, PROT_READ | PROT_WRITE, how, opened, 0);
 
 	(void)snprintf(out, sizeof(out), " at=%llu", (unsigned long long)(uintptr_t)at);
 	return new_map(at, length);
 }
 
-static int do_map(char **argv)
+static int do_mapopen(char **argv)
 {
-	char *pages[] = { argv[0], argv[1] ? argv[2] : NULL, NULL };
+	return map_opened(number(argv, 1, 1), MAP_SHARED);
+}
+
+static int open_and_map(char **argv, size_t pages, int how)
+{
 	int r;
 
 	if (do_open(argv) < 0)
 		return -1;
-	r = do_mapopen(pages);
+	r = map_opened(pages, how);
 	(void)close(opened);
 	return r;
+}
+
+static int do_map(char **argv)
+{
+	return open_and_map(argv, number(argv, 2, 1), MAP_SHARED);
+}
+
+static int do_private(char **argv)
+{
+	return open_and_map(argv, 1, MAP_PRIVATE);
 }
 
 static int do_anon(char **argv)
@@ -263,6 +290,146 @@ static int do_read(char **argv)
 	return r == 1 ? 0 : -1;
 }
 
+static int do_unmap(char **argv)
+{
+	struct map *map = map_of(argv);
+
+	if (!map || munmap((void *)(uintptr_t)map->words, map->length) < 0)
+		return -1;
+	map->words = NULL;
+	return 0;
+}
+
+static int do_list(char **argv)
+{
+	struct map *map = map_of(argv);
+	int fd, saved;
+	long n;
+
+	fd = map && argv[2] ? open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return -1;
+	n = syscall(SYS_getdents64, fd, (void *)(uintptr_t)&map->words[8], 1024);
+	saved = errno;
+	(void)close(fd);
+	errno = saved;
+	return n > 0 ? 0 : -1;
+}
+
+struct last {
+	struct map *map;
+	bool robust;
+};
+
+static void *last(void *arg)
+{
+	const struct last *l = arg;
+	void *at = (void *)(uintptr_t)&l->map->words[8];
+
+	if (l->robust)
+		(void)syscall(SYS_set_robust_list, at, sizeof(struct robust_list_head));
+	else
+		(void)syscall(SYS_set_tid_address, at);
+	(void)syscall(SYS_exit, 0); /* not libc's end of a thread, which waits for that word */
+	return NULL;
+}
+
+static int do_last(char **argv)
+{
+	static struct last l;
+	pthread_t thread;
+
+	l.map = map_of(argv);
+	if (!l.map || !argv[2])
+		return -1;
+	l.robust = strcmp(argv[2], "robust") == 0;
+	errno = pthread_create(&thread, NULL, last, &l);
+	return errno ? -1 : 0;
+}
+
+/*
+ * A fork that lasts: it waits until somebody has read of it from a userfaultfd, when all is copied
+ * and no lock is held.
+ */
+static int uffd = -1;
+static pthread_t hider;
+static const char *hidden_until;
+static struct map hidden;
+static int hidden_status;
+
+static void *hide(void *arg)
+{
+	pid_t child = fork();
+
+	(void)arg;
+	if (child == 0) {
+		while (access(hidden_until, F_OK) < 0)
+			sleep_ms(2);
+		add(hidden.words);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &hidden_status, 0) < 0)
+		hidden_status = -1;
+	return NULL;
+}
+
+static int do_hide(char **argv)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_EVENT_FORK };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct map *map = map_of(argv);
+	struct pollfd waits;
+	void *at;
+
+	if (!map || !argv[2])
+		return -1;
+	hidden = *map;
+	hidden_until = argv[2];
+	at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (at == MAP_FAILED || uffd < 0 || ioctl(uffd, UFFDIO_API, &api) < 0)
+		return -1;
+	range.range.start = (uintptr_t)at;
+	range.range.len = 4096;
+	if (ioctl(uffd, UFFDIO_REGISTER, &range) < 0)
+		return -1;
+	if ((errno = pthread_create(&hider, NULL, hide, NULL)))
+		return -1;
+	waits = (struct pollfd){ .fd = uffd, .events = POLLIN };
+	if (poll(&waits, 1, -1) < 0)
+		return -1;
+	return do_unmap(argv);
+}
+
+static int do_unhide(char **argv)
+{
+	struct uffd_msg msg;
+
+	(void)argv;
+	if (read(uffd, &msg, sizeof(msg)) != sizeof(msg) || msg.event != UFFD_EVENT_FORK)
+		return -1;
+	(void)pthread_join(hider, NULL);
+	errno = ECHILD;
+	return hidden_status ? -1 : 0;
+}
+
+static int do_flood(char **argv)
+{
+	unsigned long n = number(argv, 2, 1000);
+	int fds[2];
+
+	for (int i = 0; i < 2; i++) {
+		fds[i] = argv[1] ? open(argv[1], O_RDWR | O_CLOEXEC) : -1;
+		if (fds[i] < 0)
+			return -1;
+	}
+	for (unsigned long i = 0; i < n; i++)
+		if (mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[i % 2], 0) ==
+		    MAP_FAILED)
+			return -1;
+	return 0;
+}
+
 static int do_move(char **argv)
 {
 	struct map *map = map_of(argv);
@@ -278,16 +445,6 @@ static int do_move(char **argv)
 	if (at == MAP_FAILED)
 		return -1;
 	map->words = at;
-	return 0;
-}
-
-static int do_unmap(char **argv)
-{
-	struct map *map = map_of(argv);
-
-	if (!map || munmap((void *)(uintptr_t)map->words, map->length) < 0)
-		return -1;
-	map->words = NULL;
 	return 0;
 }
 
@@ -485,15 +642,17 @@ static const struct {
 	const char *name;
 	int (*run)(char **argv);
 } steps[] = {
-	{ "hammer", do_hammer }, { "open", do_open },	  { "mapopen", do_mapopen },
-	{ "start", do_start },	 { "join", do_join },	  { "enter", do_enter },
-	{ "peek", do_peek },	 { "poke", do_poke },	  { "trace", do_trace },
-	{ "map", do_map },	 { "anon", do_anon },	  { "add", do_add },
-	{ "load", do_load },	 { "ring", do_ring },	  { "read", do_read },
-	{ "move", do_move },	 { "unmap", do_unmap },	  { "protect", do_protect },
-	{ "fork", do_fork },	 { "ready", do_ready },	  { "until", do_until },
-	{ "wait", do_wait },	 { "signal", do_signal }, { "signals", do_signals },
-	{ "peer", do_peer },	 { "peers", do_peers },	  { "quiet", do_quiet },
+	{ "hammer", do_hammer },   { "open", do_open },	    { "mapopen", do_mapopen },
+	{ "start", do_start },	   { "join", do_join },	    { "enter", do_enter },
+	{ "peek", do_peek },	   { "poke", do_poke },	    { "trace", do_trace },
+	{ "map", do_map },	   { "anon", do_anon },	    { "add", do_add },
+	{ "load", do_load },	   { "ring", do_ring },	    { "read", do_read },
+	{ "move", do_move },	   { "unmap", do_unmap },   { "protect", do_protect },
+	{ "fork", do_fork },	   { "ready", do_ready },   { "until", do_until },
+	{ "wait", do_wait },	   { "signal", do_signal }, { "signals", do_signals },
+	{ "private", do_private }, { "list", do_list },	    { "last", do_last },
+	{ "hide", do_hide },	   { "unhide", do_unhide }, { "flood", do_flood },
+	{ "peer", do_peer },	   { "peers", do_peers },   { "quiet", do_quiet },
 	{ "end", do_end },
 };
 
