@@ -140,10 +140,20 @@ static struct hold *named(struct agent *agent, const json_t *request, struct gs_
 	return NULL;
 }
 
+/* What nobody can do now, whatever card it is about; holdings are the module's. */
+static int no_module(const struct agent *agent, struct gs_err *err)
+{
+	if (kernel_link(agent->kernel))
+		return 0;
+	return gs_err_set(
+		err, ENODEV,
+		"the kernel module is not loaded (modprobe gpushare), so nothing is lent");
+}
+
 static void lend(struct agent *agent, struct waiting *waiting, const json_t *request)
 {
 	struct gs_err err = { 0 };
-	struct hold *hold = named(agent, request, &err);
+	struct hold *hold = no_module(agent, &err) < 0 ? NULL : named(agent, request, &err);
 
 	if (hold)
 		(void)lend_now(agent, hold, &err);
@@ -154,7 +164,7 @@ static void withdraw(struct agent *agent, struct waiting *waiting, const json_t 
 		     bool first)
 {
 	struct gs_err err = { 0 };
-	struct hold *hold = named(agent, request, &err);
+	struct hold *hold = no_module(agent, &err) < 0 ? NULL : named(agent, request, &err);
 
 	if (hold && first)
 		(void)back_withdraw(agent, hold, &err);
@@ -175,6 +185,9 @@ static int make_grant(struct agent *agent, const json_t *request, struct gs_gran
 
 	if (!json_array_size(cards))
 		return gs_err_set(err, EINVAL, "a spot grant needs a card");
+	r = no_module(agent, err);
+	if (r < 0)
+		return r;
 	json_array_foreach(cards, i, value) {
 		const char *text = json_string_value(value);
 		const struct card *card =

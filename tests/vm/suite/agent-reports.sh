@@ -44,6 +44,11 @@ not_running() {
 	! running $1
 }
 
+# no_module VERB...: does gpusharectl fail, and say that?
+no_module() {
+	! gpusharectl "$@" >/tmp/said 2>&1 && grep 'the kernel module is not loaded' /tmp/said
+}
+
 # at_most N TEXT: is it told no oftener than so?
 at_most() {
 	[ "$(told "$2")" -le $1 ]
@@ -117,6 +122,10 @@ check "the module is loaded anew: the grant is revoked" wait_for "$long" revoked
 check "the module is loaded anew: that it can't be asked is told once, if at all" \
 	at_most 1 "can't look"
 check "the module is loaded anew: so is what else it refused" at_most 1 "not released"
+for verb in "lend $(card 0)" "reclaim $(card 0)" "grant --spot --card $(card 0)"; do
+	check "the module is loaded anew: meanwhile ${verb%% *} says that it is not loaded" \
+		no_module $verb
+done
 remove orphan
 check "the module is loaded anew: it comes back" insmod /vm/modules/gpushare.ko
 must "the module is loaded anew: the card is borrowed again" borrow heir
