@@ -100,6 +100,7 @@ python_syntax() {
 check clang-format formatting
 check house tests/lint/house.sh
 check messages "$python" tests/lint/messages.py
+check cases "$python" tests/lint/cases.py
 check returns "$python" tests/lint/returns.py
 check metrics "$python" tests/lint/metrics.py
 check shellcheck shellcheck -x "${sh_files[@]}"
