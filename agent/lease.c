@@ -26,21 +26,23 @@
 #define LENDERS_BACK_MS (5 * 60 * 1000)
 
 /*
- * Are all its cards there for a borrower: lent, or nobody's if it is a card that needs no lender?
- * Before all cards and containers are known, a card that is somebody's looks like one that is not.
+ * Is the card there for a borrower: lent, and by somebody from whom it is to be received, if the
+ * grant means to receive it? A card that nobody holds is lent by a holding without members.
  */
+static bool is_there(struct agent *agent, const struct gs_grant *grant, const char *card)
+{
+	const struct plan_holding *plan = plan_holding_of_card(&agent->plan, card);
+	const struct hold *hold = plan ? agent_hold(agent, plan->name) : NULL;
+
+	return hold && hold->state == GS_LENT &&
+	       (plan->members.n || gs_strv_has(&grant->free, card));
+}
+
 static bool all_there(struct agent *agent, const struct gs_grant *grant)
 {
-	for (size_t i = 0; i < grant->cards.n; i++) {
-		const char *card = grant->cards.v[i];
-		const struct hold *hold = agent_hold_of_card(agent, card);
-
-		if (hold ? hold->state != GS_LENT :
-			   !agent->registry_read_ms || !inventory_complete(agent->inventory) ||
-				    !cards_find(inventory_cards(agent->inventory), card) ||
-				    !gs_strv_has(&grant->free, card))
+	for (size_t i = 0; i < grant->cards.n; i++)
+		if (!is_there(agent, grant, grant->cards.v[i]))
 			return false;
-	}
 	return grant->cards.n > 0;
 }
 
@@ -70,9 +72,10 @@ static void each_spot(struct agent *agent,
 static bool any_kept(struct agent *agent, const struct gs_strv *cards)
 {
 	for (size_t i = 0; i < cards->n; i++) {
-		const struct hold *hold = agent_hold_of_card(agent, cards->v[i]);
+		const struct plan_holding *plan = plan_holding_of_card(&agent->plan, cards->v[i]);
+		const struct hold *hold = plan ? agent_hold(agent, plan->name) : NULL;
 
-		if (hold && hold->state != GS_LENT)
+		if (hold && plan->members.n && hold->state != GS_LENT)
 			return true;
 	}
 	return false;
@@ -104,10 +107,13 @@ static bool any_gone(struct agent *agent, const struct gs_grant *grant)
 {
 	if (gs_boottime_ms() < LENDERS_BACK_MS || !agent->registry_read_ms)
 		return false;
-	for (size_t i = 0; i < grant->cards.n; i++)
-		if (!gs_strv_has(&grant->free, grant->cards.v[i]) &&
-		    !agent_hold_of_card(agent, grant->cards.v[i]))
+	for (size_t i = 0; i < grant->cards.n; i++) {
+		const char *card = grant->cards.v[i];
+		const struct plan_holding *plan = plan_holding_of_card(&agent->plan, card);
+
+		if (!(plan && plan->members.n) && !gs_strv_has(&grant->free, card))
 			return true;
+	}
 	return false;
 }
 

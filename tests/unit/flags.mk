@@ -49,9 +49,8 @@ LDFLAGS_test_containers_same = -Wl,--wrap=gs_registry_alive,--wrap=gs_registry_r
 LDFLAGS_test_sample = -Wl,--wrap=kernel_link,--wrap=inventory_cards,--wrap=gs_klink_sample \
 	-Wl,--wrap=gs_boottime_ms,--wrap=observe_sample,--wrap=unseen_refused
 
-# Whose pod goes, with which cards, and how long after the boot.
-LDFLAGS_test_lease = -Wl,--wrap=pods_delete_uid,--wrap=gs_boottime_ms \
-	-Wl,--wrap=inventory_cards,--wrap=inventory_complete
+# Whose pod goes, and how long after the boot.
+LDFLAGS_test_lease = -Wl,--wrap=pods_delete_uid,--wrap=gs_boottime_ms
 
 # Hours.
 LDFLAGS_test_told = -Wl,--wrap=gs_boottime_ms

@@ -28,22 +28,6 @@ static char name[33];
 
 /* ---- Of the rest of the agent. */
 
-static struct card the_card = { .name = (char *)"x-0" };
-static struct cards all_cards;
-static bool complete;
-
-const struct cards *__wrap_inventory_cards(const struct inventory *inventory);
-const struct cards *__wrap_inventory_cards(const struct inventory *inventory)
-{
-	return &all_cards;
-}
-
-bool __wrap_inventory_complete(const struct inventory *inventory);
-bool __wrap_inventory_complete(const struct inventory *inventory)
-{
-	return complete;
-}
-
 /* So long after the boot; 0: what it is. */
 static uint64_t uptime_ms;
 
@@ -74,8 +58,6 @@ static int setup(void **state)
 	if (gs_grant_create(agent->config.lib_dir, &grant, name, &err) < 0)
 		fail_msg("%s", err.msg);
 	gs_strv_free(&grant.cards);
-	all_cards = (struct cards){ &the_card, 1 };
-	complete = true;
 	uptime_ms = 0;
 	*state = agent;
 	return 0;
@@ -185,16 +167,23 @@ void __wrap_pods_delete_uid(struct agent *agent, const char *uid, const char *wh
 	deleted++;
 }
 
-/* The card of the grant is the first holding's. */
-static void plan_card(struct agent *agent)
+/* The card of the grant is the first holding's; of a container, or of nobody. */
+static void plan_card_of(struct agent *agent, const char *member)
 {
 	struct plan_holding *h = gs_calloc(1, sizeof(*h));
 
 	memcpy(h->name, "h", 2);
 	memcpy(agent->holds[0].name, "h", 2);
 	gs_strv_add(&h->cards, "x-0");
+	if (member)
+		gs_strv_add(&h->members, member);
 	agent->plan.holdings = h;
 	agent->plan.n_holdings = 1;
+}
+
+static void plan_card(struct agent *agent)
+{
+	plan_card_of(agent, "c");
 }
 
 static void bind_to_pod(const struct agent *agent)
@@ -291,6 +280,23 @@ static void a_pod_whose_lender_is_gone_goes(void **state)
 	assert_true(is_revoked(agent));
 }
 
+/* He is not, but his card is nobody's, and so lent: that is not from whom the pod received it. */
+static void a_free_card_is_no_lender(void **state)
+{
+	struct agent *agent = *state;
+
+	deleted = 0;
+	agent->kube = (struct kube *)agent;
+	agent->registry_read_ms = 1;
+	bind_to_pod(agent);
+	plan_card_of(agent, NULL);
+	agent->holds[0].state = GS_LENT;
+	uptime_ms = 300000;
+	lease_renew(agent);
+	assert_int_equal(deleted, 1);
+	assert_true(is_revoked(agent));
+}
+
 /* A card that nobody holds needs no lender: whoever had it has it again after a restart. */
 static void a_free_card_is_its_borrowers_again(void **state)
 {
@@ -298,19 +304,16 @@ static void a_free_card_is_its_borrowers_again(void **state)
 
 	deleted = 0;
 	agent->kube = (struct kube *)agent;
+	agent->registry_read_ms = 1;
 	grant_free_card(agent);
 	bind_to_pod(agent);
-	lease_renew(agent); /* what is somebody's is not known yet */
+	lease_renew(agent); /* whose it is is not known yet */
 	assert_false(is_in_force(agent));
-	agent->registry_read_ms = 1;
-	complete = false;
-	lease_renew(agent);
+	plan_card_of(agent, NULL);
+	agent->holds[0].state = GS_UNKNOWN;
+	lease_renew(agent); /* nobody guards it yet */
 	assert_false(is_in_force(agent));
-	complete = true;
-	all_cards.n = 0;
-	lease_renew(agent); /* it was pulled out */
-	assert_false(is_in_force(agent));
-	all_cards.n = 1;
+	agent->holds[0].state = GS_LENT;
 	lease_renew(agent);
 	assert_true(is_in_force(agent));
 	assert_int_equal(deleted, 0);
@@ -364,6 +367,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_pod_of_this_boot_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pod_of_the_boot_before_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pod_whose_lender_is_gone_goes, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_free_card_is_no_lender, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_free_card_is_its_borrowers_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_card_that_was_free_is_its_holders, setup,
