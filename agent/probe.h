@@ -43,7 +43,6 @@
 #define PROBE_CARDS_MAX 1024
 #define PROBE_PROCESSES_MAX 4096 /* of one card */
 #define PROBE_UNSEEN_MAX 16 /* pods; where there are more, nothing is known */
-#define PROBE_ANSWER_PROCESSES (PROBE_LINE_MAX / 2 / 96) /* of all cards of an answer */
 /* Below this folder /sys, /proc and /dev are looked for; for tests, so not in any manual. */
 #define PROBE_ROOT_ENV "GPUSHARE_PROBE_ROOT"
 
@@ -106,6 +105,9 @@ struct probe {
 	bool hurries; /* an empty line on stdin asks to come to an end */
 	unsigned int command_ms; /* how long a command may take */
 };
+
+/* So many processes of all cards together an answer has, at most: a line is bounded. */
+extern size_t probe_answer_processes;
 
 /* Frees all that it holds; what its program has set stays. */
 void probe_free(struct probe *probe);

@@ -18,6 +18,8 @@
 #define SCAN_SHARE 2000
 #define SCAN_MAX_MS 60000
 
+size_t probe_answer_processes = PROBE_LINE_MAX / 2 / 96;
+
 static void drop_cards(struct probe *probe)
 {
 	for (size_t i = 0; i < probe->n; i++)
@@ -197,11 +199,11 @@ static void scan_processes(struct probe *probe, struct probe_card *cards, size_t
  */
 static void bound_lists(struct probe_load *loads, struct gs_err *errs, size_t n)
 {
-	size_t all = 0, part = PROBE_ANSWER_PROCESSES / (n ? n : 1);
+	size_t all = 0, part = probe_answer_processes / (n ? n : 1);
 
 	for (size_t i = 0; i < n; i++)
 		all += loads[i].n_processes;
-	for (size_t i = 0; all > PROBE_ANSWER_PROCESSES && i < n; i++)
+	for (size_t i = 0; all > probe_answer_processes && i < n; i++)
 		if (loads[i].n_processes > part) {
 			loads[i].processes_known = false;
 			(void)gs_err_set(&errs[i], E2BIG, "more than %zu processes use it", part);

@@ -31,7 +31,7 @@ static const char entry[] =
 	"\"load\":{\"source\":\"fdinfo\",\"engines\":[\"render\",\"rcs\",\"copy\"],"
 	"\"memory\":[\"vram*\",\"local*\"]}}";
 
-static size_t pod_files, free_files;
+static size_t pod_files, free_files, answer_processes;
 
 /* A /proc of our own, with two cards whose nodes are /dev/full and /dev/zero. */
 static int setup(void **state)
@@ -40,6 +40,7 @@ static int setup(void **state)
 
 	pod_files = probe_scan_pod_files;
 	free_files = probe_scan_free_files;
+	answer_processes = probe_answer_processes;
 	s->root = fakecards_begin();
 	fakecards_add(s->root, 0, "/dev/full");
 	fakecards_add(s->root, 1, "/dev/zero");
@@ -58,6 +59,7 @@ static int teardown(void **state)
 	probe_agent = 0;
 	probe_scan_pod_files = pod_files;
 	probe_scan_free_files = free_files;
+	probe_answer_processes = answer_processes;
 	free(s);
 	return 0;
 }
@@ -516,13 +518,14 @@ static void too_many_pods_with_too_many_files(void **state)
 static void a_card_with_too_many_processes(void **state)
 {
 	struct scene *s = *state;
-	int n = PROBE_ANSWER_PROCESSES / 2 + 1; /* numbers that no process has */
+	int n = 21; /* numbers that no process has */
 	json_t *a;
 
 	for (int i = 0; i < n; i++)
 		add_file(s, 5000000 + i, 4, "/dev/full", "drm-client-id: 1\n");
 	for (int i = 0; i < n - 2; i++)
 		add_file(s, 6000000 + i, 4, "/dev/zero", "drm-client-id: 2\n");
+	probe_answer_processes = (size_t)n * 2 - 2;
 	start(s, entry);
 	a = ask(s, "{\"seq\":2,\"op\":\"load\",\"processes\":\"now\"}");
 	/* together they are just short enough */
