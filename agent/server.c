@@ -48,6 +48,7 @@ struct server {
 	uv_poll_t poll;
 	int fd;
 	int lock; /* held as long as we live: who is the agent */
+	int spare; /* a descriptor for the time when there is none; -1: given away */
 	char *path;
 	struct client *clients;
 	unsigned int n_clients;
@@ -206,6 +207,22 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 		on_packet(client, packet, (size_t)n);
 }
 
+/*
+ * With no descriptor left whoever waits at the socket would wait for as long as that lasts, and the
+ * loop would be told of him without end. He is hung up on, and tries again when he likes.
+ */
+static void turn_away(struct server *server)
+{
+	if (server->spare >= 0)
+		(void)close(server->spare);
+	server->spare = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (server->spare >= 0)
+		(void)close(server->spare);
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	told_log(&server->agent->told, GS_LOG_ERROR, "nobody can be answered", NULL, NULL,
+		 "too many open files");
+}
+
 static void on_connect(uv_poll_t *poll, int status, int events)
 {
 	struct server *server = poll->data;
@@ -216,6 +233,8 @@ static void on_connect(uv_poll_t *poll, int status, int events)
 
 	(void)status;
 	(void)events;
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		turn_away(server);
 	if (fd < 0)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid() ||
@@ -327,6 +346,7 @@ int server_start(struct agent *agent, struct gs_err *err)
 	server->agent = agent;
 	server->path = gs_asprintf("%s/" GS_AGENT_SOCKET, agent->config.run_dir);
 	server->lock = -1;
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (r == 0)
 		r = lock_agent(agent->config.run_dir, &server->lock, err);
 	if (r == 0)
@@ -334,6 +354,8 @@ int server_start(struct agent *agent, struct gs_err *err)
 	if (r < 0) {
 		if (server->lock >= 0)
 			(void)close(server->lock);
+		if (server->spare >= 0)
+			(void)close(server->spare);
 		free(server->path);
 		free(server);
 		return r;
@@ -354,6 +376,8 @@ static void on_server_closed(uv_handle_t *handle)
 	if (--server->open == 0) {
 		(void)close(server->fd);
 		(void)close(server->lock);
+		if (server->spare >= 0)
+			(void)close(server->spare);
 	}
 	free_stopped(server);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -35,7 +36,8 @@ static pid_t child;
 
 /*
  * ---- What the child answers: "pad" with as many letters as the request asks for. "wait" waits
- * for a "change", which answers how many were served within server_changed().
+ * for a "change", which answers how many were served within server_changed(). With "starve" it may
+ * open nothing more, for so many milliseconds; "busy" tells how many of them it worked since then.
  */
 
 static bool changed;
@@ -44,6 +46,40 @@ static unsigned int served;
 static bool is_op(const json_t *request, const char *op)
 {
 	return strcmp(json_string_value(json_object_get(request, "op")), op) == 0;
+}
+
+static uv_timer_t fed;
+static clock_t hungry;
+
+static unsigned int busy_ms(void)
+{
+	return (unsigned int)((clock() - hungry) * 1000 / CLOCKS_PER_SEC);
+}
+
+static void limit_files(rlim_t n)
+{
+	struct rlimit limit;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = n ? n : limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void on_fed(uv_timer_t *timer)
+{
+	limit_files(0);
+}
+
+/* The number of who asks for it, the last one, is the first that it may not have again. */
+static void starve(struct agent *agent, size_t ms)
+{
+	int next = dup(0);
+
+	(void)close(next);
+	(void)uv_timer_init(agent->loop, &fed);
+	(void)uv_timer_start(&fed, on_fed, ms, 0);
+	hungry = clock();
+	limit_files((rlim_t)next - 1);
 }
 
 bool __wrap_ops_ready(const struct agent *agent, const json_t *request);
@@ -58,7 +94,7 @@ void __wrap_ops_serve(struct agent *agent, struct waiting *waiting, const json_t
 		      bool first)
 {
 	size_t n = (size_t)json_integer_value(json_object_get(request, "letters"));
-	cleanup_free char *pad = gs_calloc(n + 1, 1);
+	cleanup_free char *pad = NULL;
 	unsigned int before = ++served;
 
 	if (is_op(request, "change")) {
@@ -66,6 +102,11 @@ void __wrap_ops_serve(struct agent *agent, struct waiting *waiting, const json_t
 		server_changed(agent);
 		n = served - before;
 	}
+	if (is_op(request, "starve"))
+		starve(agent, n);
+	else if (is_op(request, "busy"))
+		n = busy_ms();
+	pad = gs_calloc(n + 1, 1);
 	(void)memset(pad, 'x', n);
 	server_answer(waiting, json_pack("{s:s}", "pad", pad), NULL);
 }
@@ -238,6 +279,32 @@ static void changes_are_told_from_the_loop(void **state)
 }
 
 /* Also one that finds no socket: the other may be about to make it. */
+/* Who comes then is told at once, and nothing goes round and round meanwhile. */
+static void there_is_nothing_left_to_answer_with(void **state)
+{
+	uint64_t end = gs_boottime_ms() + SHORT_MS * 4;
+	unsigned int turned_away = 0;
+	json_t *got = NULL;
+	struct gs_err err;
+
+	assert_int_equal(ask_op(*state, "starve", SHORT_MS * 4, LONG_MS, &got, &err), 0);
+	json_decref(gs_steal(got));
+	while (gs_boottime_ms() < end - SHORT_MS) {
+		int r = ask(*state, 1, LONG_MS, &got, &err);
+
+		if (gs_boottime_ms() < end - SHORT_MS)
+			assert_int_equal(r, -EPROTO);
+		json_decref(gs_steal(got));
+		turned_away++;
+		(void)usleep(50000);
+	}
+	assert_true(turned_away > 1);
+	(void)usleep(SHORT_MS * 3 * 1000);
+	assert_int_equal(ask_op(*state, "busy", 0, LONG_MS, &got, &err), 0);
+	assert_true(json_string_length(json_object_get(got, "pad")) < SHORT_MS);
+	json_decref(got);
+}
+
 static void there_is_one_agent(void **state)
 {
 	struct agent agent = { .loop = uv_default_loop(), .config.run_dir = *state };
@@ -268,6 +335,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(requests_wait_for_the_answer_before, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(changes_are_told_from_the_loop, setup, teardown),
+		cmocka_unit_test_setup_teardown(there_is_nothing_left_to_answer_with, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(there_is_one_agent, setup, teardown),
 	};
 
