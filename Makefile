@@ -83,7 +83,7 @@ CMOCKA_LIBS ?= -lcmocka
 # Only what speaks to the kernel module takes it: neither the runtime nor the hook.
 MNL_LIBS ?= -lmnl
 # The agent's alone: its loop, the Kubernetes API, HTTP, system call filter and capabilities.
-AGENT_LIBS ?= -luv -lcurl -lmicrohttpd -lseccomp -lcap $(GRPC_LIBS)
+AGENT_LIBS ?= -luv -lcurl -lmicrohttpd -lgnutls -lseccomp -lcap $(GRPC_LIBS)
 # The kubelet's protocols: unix sockets alone need none of gRPC's TLS. Only for who uses it.
 GRPC_LIBS ?= -Wl,--as-needed -lgrpc_unsecure -lgpr -lprotobuf-c
 

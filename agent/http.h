@@ -36,7 +36,7 @@ int http_new(uv_loop_t *loop, const char *address, uint16_t port, const struct h
 /* The port that it listens on. */
 uint16_t http_port(const struct http *http);
 
-/* Closes every connection; freed once the loop has closed its handles. NULL is none. */
+/* Closes every connection once the loop runs, and no handle of it stays. NULL is none. */
 void http_free(struct http *http);
 
 #endif

@@ -12,7 +12,7 @@ set -euo pipefail
 
 declare -A group=(
 	[build]="gcc libc6-dev make libjansson-dev libmnl-dev libuv1-dev
-		libcurl4-openssl-dev libmicrohttpd-dev libseccomp-dev libcap-dev
+		libcurl4-openssl-dev libmicrohttpd-dev libgnutls28-dev libseccomp-dev libcap-dev
 		libgrpc-dev libprotobuf-c-dev protobuf-c-compiler"
 	[demo]="runc containerd busybox-static util-linux python3 python3-grpcio python3-protobuf
 		protobuf-compiler"

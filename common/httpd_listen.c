@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the agent's HTTP server listens. */
+/* Where an HTTP server listens. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "agent/http_address.h"
 #include "common/cleanup.h"
+#include "common/httpd.h"
 
 union address {
 	struct sockaddr any;
@@ -40,8 +40,8 @@ static bool is_loopback(const union address *address)
 	return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
 }
 
-int http_listen(const char *text, uint16_t port, int *ret_fd, uint16_t *ret_port,
-		struct gs_err *err)
+int httpd_listen(const char *text, uint16_t port, const char *what, bool loopback, int *ret_fd,
+		 uint16_t *ret_port, struct gs_err *err)
 {
 	union address address;
 	socklen_t len = parse(text, port, &address);
@@ -49,21 +49,21 @@ int http_listen(const char *text, uint16_t port, int *ret_fd, uint16_t *ret_port
 	const int on = 1;
 
 	if (!len)
-		return gs_err_set(err, EINVAL, "\"%.64s\" is no IP address to serve metrics at",
-				  text);
-	if (!is_loopback(&address))
+		return gs_err_set(err, EINVAL, "\"%.64s\" is no IP address to serve %s at", text,
+				  what);
+	if (loopback && !is_loopback(&address))
 		return gs_err_set(err, EPERM,
-				  "will not serve metrics at %s: only at 127.0.0.1 or ::1, for "
+				  "will not serve %s at %s: only at 127.0.0.1 or ::1, for "
 				  "there is no TLS",
-				  text);
+				  what, text);
 	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return gs_err_errno(err, errno, "serving metrics at %s, port %u", text, port);
-	/* A restarted agent finds the old one's connections still in TIME_WAIT. */
+		return gs_err_errno(err, errno, "serving %s at %s, port %u", what, text, port);
+	/* A program that was restarted finds the old one's connections still in TIME_WAIT. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, &address.any, len) < 0 || listen(fd, 64) < 0 ||
 	    getsockname(fd, &address.any, &len) < 0)
-		return gs_err_errno(err, errno, "serving metrics at %s, port %u", text, port);
+		return gs_err_errno(err, errno, "serving %s at %s, port %u", what, text, port);
 	*ret_port = ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port :
 							      address.v4.sin_port);
 	*ret_fd = gs_steal_fd(&fd);
