@@ -84,12 +84,14 @@ CMOCKA_LIBS ?= -lcmocka
 MNL_LIBS ?= -lmnl
 # The agent's alone: its loop, the Kubernetes API, HTTP, system call filter and capabilities.
 AGENT_LIBS ?= -luv -lcurl -lmicrohttpd -lgnutls -lseccomp -lcap $(GRPC_LIBS)
+# The cluster's part: the Kubernetes API, the webhook, its certificate.
+CONTROLLER_LIBS ?= -luv -lcurl -lmicrohttpd -lgnutls
 # The kubelet's protocols: unix sockets alone need none of gRPC's TLS. Only for who uses it.
 GRPC_LIBS ?= -Wl,--as-needed -lgrpc_unsecure -lgpr -lprotobuf-c
 
 # ---- What is built from what.
 PROGRAMS := $(addprefix $(B)/,gpushare-runtime gpushare-hook gpushare-spec gpusharectl \
-	gpushared gpushare-probe)
+	gpushared gpushare-probe gpushare-controller)
 RUNTIME_MAINS := runtime/main.c runtime/hook.c runtime/dryrun.c
 AGENT_MAINS := agent/main.c agent/probe.c
 
@@ -97,7 +99,7 @@ objs = $(patsubst %.c,$(B)/obj/%.o,$(1))
 COMMON_OBJS := $(call objs,$(wildcard common/*.c))
 RUNTIME_OBJS := $(call objs,$(filter-out $(RUNTIME_MAINS),$(wildcard runtime/*.c)))
 CTL_OBJS := $(call objs,$(filter-out ctl/main.c,$(wildcard ctl/*.c)))
-CONTROLLER_OBJS := $(call objs,$(wildcard controller/*.c))
+CONTROLLER_OBJS := $(call objs,$(filter-out controller/main.c,$(wildcard controller/*.c)))
 KUBE_OBJS := $(call objs,$(wildcard kube/*.c))
 AGENT_OBJS := $(call objs,$(filter-out $(AGENT_MAINS),$(wildcard agent/*.c)) $(PROTOS))
 
@@ -112,11 +114,15 @@ $(B)/gpushared: $(call objs,agent/main.c) $(B)/libgsagent.a $(B)/libgskube.a \
 	$(B)/libgpushare.a
 $(B)/gpushare-probe: $(call objs,agent/probe.c) $(B)/libgsagent.a $(B)/libgpushare.a
 
+$(B)/gpushare-controller: $(call objs,controller/main.c) $(B)/libgscontroller.a \
+	$(B)/libgskube.a $(B)/libgpushare.a
+
 $(B)/gpushare-runtime $(B)/gpushare-hook: MODE = $(or $(STATIC),$(PIE))
 MODE = $(PIE)
 
 $(B)/gpusharectl $(B)/gpushare-probe: LIBS = $(JANSSON_LIBS) $(MNL_LIBS)
 $(B)/gpushared: LIBS = $(JANSSON_LIBS) $(MNL_LIBS) $(AGENT_LIBS)
+$(B)/gpushare-controller: LIBS = $(JANSSON_LIBS) $(CONTROLLER_LIBS)
 LIBS = $(JANSSON_LIBS)
 
 $(PROGRAMS):
@@ -189,7 +195,7 @@ install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manua
 	@$(call put,0644,$(VENDORS),$(DATADIR)/vendors.d)
 	@$(call put,0755,$(B)/gpushare-hook $(B)/gpushare-spec $(B)/gpushare-probe,$(LIBEXECDIR))
 	@$(call put,0755,$(B)/gpushare-runtime $(B)/gpusharectl,$(BINDIR))
-	@$(call put,0755,$(B)/gpushared,$(SBINDIR))
+	@$(call put,0755,$(B)/gpushared $(B)/gpushare-controller,$(SBINDIR))
 	ln -sf gpusharectl $(DESTDIR)$(BINDIR)/kubectl-gpushare
 	$(INSTALL) -D -m 0644 packaging/completion/gpusharectl.bash \
 		$(DESTDIR)$(BASHCOMPDIR)/gpusharectl
@@ -218,7 +224,8 @@ install-dkms: ## DESTDIR=: the module's sources for DKMS, in /usr/src [root]
 # Takes away what install put there, and nothing that an administrator wrote.
 uninstall: ## take those away again [root]
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,gpushare-runtime gpusharectl kubectl-gpushare)
-	rm -f $(DESTDIR)$(SBINDIR)/gpushared $(DESTDIR)$(UNITDIR)/gpushared.service
+	rm -f $(addprefix $(DESTDIR)$(SBINDIR)/,gpushared gpushare-controller)
+	rm -f $(DESTDIR)$(UNITDIR)/gpushared.service
 	rm -f $(addprefix $(DESTDIR)$(BASHCOMPDIR)/,gpusharectl kubectl-gpushare)
 	rm -f $(DESTDIR)$(ZSHCOMPDIR)/_gpusharectl
 	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,gpushare-hook gpushare-spec gpushare-probe)

@@ -10,14 +10,12 @@
 #include "common/cleanup.h"
 #include "common/config.h"
 #include "common/doc.h"
-#include "common/duration.h"
 #include "common/file.h"
 #include "common/xalloc.h"
 
 #define CONFIG_MAX (1024 * 1024)
 /* More pods than that do not share a card. */
 #define SHARE_MAX 64
-#define DAY_MS (24U * 3600 * 1000)
 
 void settings_init(struct settings *s)
 {
@@ -46,27 +44,6 @@ void settings_free(struct settings *s)
 	free(s->kubelet);
 	kube_config_free(&s->kube);
 	*s = (struct settings){ 0 };
-}
-
-static int get_duration(const struct gs_doc *doc, struct js v, const char *key, unsigned int min,
-			unsigned int *ret, struct gs_err *err)
-{
-	cleanup_free char *text = NULL;
-	struct gs_err why = { 0 };
-	uint64_t ms;
-	int r;
-
-	if (!v.n)
-		return 0;
-	r = gs_doc_string(doc, v, key, &text, err);
-	if (r < 0)
-		return r;
-	if (gs_duration_ms(text, DAY_MS, &ms, &why) < 0)
-		return gs_doc_wrong(doc, v, err, "%s: %s", key, why.msg);
-	if (ms < min)
-		return gs_doc_wrong(doc, v, err, "%s must be at least %ums", key, min);
-	*ret = (unsigned int)ms;
-	return 0;
 }
 
 static int get_uint(const struct gs_doc *doc, struct js v, const char *key, unsigned int max,
@@ -126,33 +103,6 @@ static int get_plugins(const struct gs_doc *doc, struct js object, struct settin
 	return r;
 }
 
-static int get_kube(const struct gs_doc *doc, struct js object, struct kube_config *kube,
-		    struct gs_err *err)
-{
-	static const struct gs_doc_key keys[] = {
-		{ "server", GS_DOC_STRING, true },
-		{ "ca_file", GS_DOC_STRING, false },
-		{ "token_file", GS_DOC_STRING, false },
-		{ "node", GS_DOC_STRING, true },
-		{ 0 },
-	};
-	struct js v[4];
-	int r;
-
-	if (!object.n)
-		return 0;
-	r = gs_doc_members(doc, object, "kubernetes", keys, v, err);
-	if (r == 0)
-		r = gs_doc_string(doc, v[0], "server", &kube->server, err);
-	if (r == 0)
-		r = gs_doc_path(doc, v[1], "ca_file", &kube->ca_file, err);
-	if (r == 0)
-		r = gs_doc_path(doc, v[2], "token_file", &kube->token_file, err);
-	if (r == 0)
-		r = gs_doc_string(doc, v[3], "node", &kube->node, err);
-	return r;
-}
-
 static int get_agent(const struct gs_doc *doc, struct js agent, struct settings *s,
 		     struct gs_err *err)
 {
@@ -193,16 +143,16 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 	int r = gs_doc_members(doc, agent, "agent", keys, v, err);
 
 	if (r == 0)
-		r = get_duration(doc, v[LEND_AFTER], "lend_after", SETTINGS_LEND_AFTER_MIN_MS,
-				 &s->lend_after_ms, err);
+		r = gs_doc_duration(doc, v[LEND_AFTER], "lend_after", SETTINGS_LEND_AFTER_MIN_MS,
+				    &s->lend_after_ms, err);
 	if (r == 0)
 		r = get_uint(doc, v[MIN_FREE], "lend_min_free", 100, &s->lend_min_free, err);
 	if (r == 0)
-		r = get_duration(doc, v[HOLD_MAX], "hold_max", 1000, &s->hold_max_ms, err);
+		r = gs_doc_duration(doc, v[HOLD_MAX], "hold_max", 1000, &s->hold_max_ms, err);
 	if (r == 0)
-		r = get_duration(doc, v[PERIOD], "load_period", 100, &s->load_period_ms, err);
+		r = gs_doc_duration(doc, v[PERIOD], "load_period", 100, &s->load_period_ms, err);
 	if (r == 0)
-		r = get_duration(doc, v[SAMPLE], "sample_period", 1000, &s->sample_ms, err);
+		r = gs_doc_duration(doc, v[SAMPLE], "sample_period", 1000, &s->sample_ms, err);
 	if (r == 0)
 		r = gs_doc_strings(doc, v[EXEMPT], "exempt", &s->exempt, err);
 	if (r == 0)
@@ -213,7 +163,7 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 	if (r == 0)
 		r = get_http(doc, v[HTTP], s, err);
 	if (r == 0)
-		r = get_kube(doc, v[KUBERNETES], &s->kube, err);
+		r = kube_config_read(doc, v[KUBERNETES], true, &s->kube, err);
 	if (r == 0)
 		r = get_plugins(doc, v[PLUGINS], s, err);
 	if (r < 0)

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/doc.h"
+#include "common/duration.h"
 #include "common/xalloc.h"
 
 int gs_doc_wrong(const struct gs_doc *doc, struct js at, struct gs_err *err, const char *fmt, ...)
@@ -189,4 +190,25 @@ int gs_doc_enum(const struct gs_doc *doc, struct js v, const char *key, const ch
 	for (int i = 0; names[i]; i++)
 		gs_buf_addf(&all, "%s\"%s\"", i == 0 ? "" : names[i + 1] ? ", " : " or ", names[i]);
 	return gs_doc_wrong(doc, v, err, "%s must be %s", key, all.data);
+}
+
+int gs_doc_duration(const struct gs_doc *doc, struct js v, const char *key, unsigned int min,
+		    unsigned int *ret, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	struct gs_err why = { 0 };
+	uint64_t ms;
+	int r;
+
+	if (!v.n)
+		return 0;
+	r = gs_doc_string(doc, v, key, &text, err);
+	if (r < 0)
+		return r;
+	if (gs_duration_ms(text, GS_DOC_DURATION_MAX, &ms, &why) < 0)
+		return gs_doc_wrong(doc, v, err, "%s: %s", key, why.msg);
+	if (ms < min)
+		return gs_doc_wrong(doc, v, err, "%s must be at least %ums", key, min);
+	*ret = (unsigned int)ms;
+	return 0;
 }

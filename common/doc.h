@@ -55,6 +55,10 @@ int gs_doc_path(const struct gs_doc *doc, struct js v, const char *key, char **r
 int gs_doc_uint(const struct gs_doc *doc, struct js v, const char *key, uint64_t max, uint64_t *ret,
 		struct gs_err *err);
 void gs_doc_bool(struct js v, bool *ret);
+/* A duration ("10m") of at most a day and at least @min ms, in milliseconds. */
+#define GS_DOC_DURATION_MAX (24U * 3600 * 1000)
+int gs_doc_duration(const struct gs_doc *doc, struct js v, const char *key, unsigned int min,
+		    unsigned int *ret, struct gs_err *err);
 /* Is @path, which stands at @at, absolute? gs_doc_path() asks that. -EINVAL. */
 int gs_doc_absolute(const struct gs_doc *doc, struct js at, const char *key, const char *path,
 		    struct gs_err *err);

@@ -23,6 +23,8 @@
 
 /* A uid is 36 characters; this much is echoed. */
 #define UID_MAX 128
+/* More values than a pod has: each costs our memory up to fifty times what it is as text. */
+#define VALUES_MAX 200000
 /* More containers than a pod of ours may have: some checks compare each with each annotation. */
 #define CONTAINERS_MAX 512
 
@@ -215,6 +217,16 @@ static int decide(const struct admission_policy *policy, const json_t *space,
 	return r;
 }
 
+/* Whatever is between two of these is one value; those in strings count, too. */
+static bool has_too_many_values(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n <= VALUES_MAX; i++)
+		n += text[i] == ',' || text[i] == '[' || text[i] == '{';
+	return n > VALUES_MAX;
+}
+
 int admission_review(const struct admission_policy *policy, const json_t *space, const char *text,
 		     size_t len, json_t **ret, struct gs_err *err)
 {
@@ -227,6 +239,8 @@ int admission_review(const struct admission_policy *policy, const json_t *space,
 
 	if (len > ADMISSION_MAX)
 		return gs_err_set(err, EINVAL, "longer than %zu bytes", ADMISSION_MAX);
+	if (has_too_many_values(text, len))
+		return gs_err_set(err, EINVAL, "more than %d values", VALUES_MAX);
 	r = gs_json_parse("AdmissionReview", text, len, &review, err);
 	if (r == 0)
 		r = read_question(policy, review, &q, err);

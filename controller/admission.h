@@ -44,7 +44,8 @@ void admission_policy_free(struct admission_policy *policy);
  * - What they or controller/spot.h refuse is answered with code 403 and a sentence; on an update
  *   only what it changes counts. An object that can't be understood is refused, too.
  *
- * -EINVAL: the text is no such question, so that there is nothing to answer to.
+ * -EINVAL: the text is no such question, so that there is nothing to answer to; or it is made of
+ * more values than any pod.
  */
 int admission_review(const struct admission_policy *policy, const json_t *space, const char *text,
 		     size_t len, json_t **ret, struct gs_err *err);

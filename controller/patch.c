@@ -7,6 +7,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/xalloc.h"
+#include "controller/base64.h"
 #include "controller/patch.h"
 #include "controller/pod.h"
 
@@ -85,19 +86,7 @@ json_t *patch_make(const json_t *before, const json_t *after)
 
 char *patch_encode(const json_t *json)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				     "0123456789+/";
 	cleanup_free char *text = json_dumps(json, JSON_COMPACT);
-	size_t len = text ? strlen(text) : 0;
-	struct gs_buf out = { 0 };
 
-	for (size_t i = 0; i < len; i += 3) {
-		unsigned int bits = 0;
-
-		for (size_t j = 0; j < 3; j++)
-			bits = bits << 8 | (i + j < len ? (unsigned char)text[i + j] : 0);
-		for (size_t j = 0; j < 4; j++)
-			gs_buf_addc(&out, i + j <= len ? digits[bits >> (18 - 6 * j) & 63] : '=');
-	}
-	return gs_buf_steal(&out);
+	return base64_encode(text ? text : "");
 }

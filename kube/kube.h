@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "common/doc.h"
 #include "common/err.h"
 #include "common/js.h"
 
@@ -63,6 +64,13 @@ struct kube_ops {
  * set. "Accessing the API from within a pod", Kubernetes documentation.
  */
 int kube_config_in_cluster(struct kube_config *config, struct gs_err *err);
+
+/*
+ * Reads the section "kubernetes" of a configuration, where @object is one, into @config: server,
+ * ca_file, token_file and, where that is asked for, @node. -EINVAL with file, line, column and key.
+ */
+int kube_config_read(const struct gs_doc *doc, struct js object, bool node,
+		     struct kube_config *config, struct gs_err *err);
 
 /* Frees the strings; it is {0} then. */
 void kube_config_free(struct kube_config *config);

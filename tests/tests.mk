@@ -68,12 +68,12 @@ check: ## all tests that this machine can run [root]
 	$(build_san)
 	@packaging/deps.sh --if-root vm node deb
 	@tests/vm/choose.sh
-	@tests/run harness unit ctl golden san-unit san-golden packages runtime vm node
+	@tests/run harness unit controller ctl golden san-unit san-golden packages runtime vm node
 
-check-unit: ## unit tests, gpusharectl, the test runner and the linters
+check-unit: ## unit tests, controller, gpusharectl, the test runner and the linters
 	$(needs)
 	$(build)
-	@tests/run harness unit ctl
+	@tests/run harness unit controller ctl
 
 check-golden: ## config.json rewriting against golden folders and random specs
 	$(needs)

@@ -85,7 +85,8 @@ script() {
 @test "versions and dependencies" {
 	version=$(<VERSION)
 	abi=$(awk '/^#define GS_ABI_VERSION/ { print $3 }' include/uapi/gpushare.h)
-	for package in gpushare-runtime gpushare-agent gpushare-dkms gpusharectl; do
+	for package in gpushare-runtime gpushare-agent gpushare-controller gpushare-dkms \
+		gpusharectl; do
 		[ "$(field $package Version)" = "$version" ]
 	done
 	[ "$(field gpushare-dkms Provides)" = "gpushare-module-abi-$abi" ]

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/* gpushare-controller, the cluster's part. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/identity.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+#include "controller/controller.h"
+#include "controller/figures.h"
+#include "controller/keeper.h"
+#include "controller/leader.h"
+#include "controller/spaces.h"
+#include "controller/web.h"
+
+#define OWN_NAMESPACE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+static int usage(FILE *f)
+{
+	(void)fputs(
+		"usage: gpushare-controller [--config FILE]\n"
+		"\n"
+		"The cluster's part of gpushare: answers the admission webhook, makes and removes "
+		"shadow pods.\nSee gpushare-controller(8).\n",
+		f);
+	return f == stdout ? 0 : 2;
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	(void)number;
+	uv_stop(handle->loop);
+}
+
+/* ---- Who we are. */
+
+static int set_namespace(struct controller *controller, struct gs_err *err)
+{
+	char **namespace = &controller->settings.namespace;
+	const char *env = getenv("POD_NAMESPACE");
+	size_t len;
+	int r = 0;
+
+	if (!*namespace && env && *env)
+		*namespace = gs_strdup(env);
+	if (!*namespace)
+		r = gs_file_read(AT_FDCWD, OWN_NAMESPACE, 0, 256, namespace, &len, NULL, err);
+	if (r < 0)
+		return gs_err_prefix(err, "no namespace is set, and nothing tells ours");
+	if (!gs_dns_label(*namespace, strlen(*namespace)))
+		return gs_err_set(err, EINVAL, "'%s' is no namespace", *namespace);
+	return 0;
+}
+
+/* Another one for every process: two with one name would both believe that they lead. */
+static void set_identity(struct controller *controller)
+{
+	const char *pod = getenv("POD_NAME");
+	char host[256] = "";
+	uint64_t n = 0;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	(void)uv_random(NULL, NULL, &n, sizeof(n), 0, NULL);
+	controller->identity = gs_asprintf("%.200s_%016" PRIx64, pod && *pod ? pod : host, n);
+	controller->settings.kube.instance = gs_strdup(pod && *pod ? pod : host);
+}
+
+/* ---- The API. */
+
+static void on_health(bool ok, const char *why, void *arg)
+{
+	struct controller *controller = arg;
+
+	controller->kube_ok = ok;
+	gs_log_fields(ok ? GS_LOG_INFO : GS_LOG_ERROR,
+		      ok ? "the Kubernetes API answers" : "the Kubernetes API does not answer",
+		      why ? "why" : NULL, why, NULL);
+}
+
+static void on_note(const char *what, void *arg)
+{
+	(void)arg;
+	gs_log_fields(GS_LOG_WARN, "Kubernetes", "what", what, NULL);
+}
+
+static void on_leads(struct controller *controller, bool leads)
+{
+	if (leads)
+		keeper_hurry(controller);
+}
+
+static int start(struct controller *controller, struct gs_err *err)
+{
+	const struct kube_ops ops = { .health = on_health, .note = on_note, .arg = controller };
+	struct kube_config *config = &controller->settings.kube;
+	int r = set_namespace(controller, err);
+
+	if (r < 0)
+		return r;
+	set_identity(controller);
+	r = kube_config_in_cluster(config, err);
+	/* our Events are of no node */
+	free(gs_steal(config->node));
+	if (r == 0)
+		r = kube_new(controller->loop, config, &ops, &controller->kube, err);
+	if (r == 0)
+		r = keeper_start(controller, err);
+	if (r == 0)
+		r = web_start(controller, err);
+	if (r < 0)
+		return r;
+	spaces_start(controller, web_spaces_changed);
+	leader_start(controller, on_leads);
+	return 0;
+}
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+	(void)arg;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static void stop(struct controller *controller)
+{
+	web_stop(controller);
+	leader_stop(controller);
+	keeper_stop(controller);
+	kube_free(controller->kube);
+	controller->kube = NULL;
+	spaces_stop(controller);
+	uv_walk(controller->loop, close_handle, NULL);
+	(void)uv_run(controller->loop, UV_RUN_DEFAULT);
+	(void)uv_loop_close(controller->loop);
+}
+
+static int run(struct controller *controller, struct gs_err *err)
+{
+	uv_signal_t term, intr;
+	char port[16];
+	int r;
+
+	controller->loop = uv_default_loop();
+	(void)uv_signal_init(controller->loop, &term);
+	(void)uv_signal_init(controller->loop, &intr);
+	(void)uv_signal_start(&term, on_signal, SIGTERM);
+	(void)uv_signal_start(&intr, on_signal, SIGINT);
+	figures_start(controller);
+	r = start(controller, err);
+	if (r == 0) {
+		(void)snprintf(port, sizeof(port), "%u", web_port(controller));
+		gs_log_fields(GS_LOG_INFO, "started", "version", GPUSHARE_VERSION, "identity",
+			      controller->identity, "port", port, NULL);
+		(void)uv_run(controller->loop, UV_RUN_DEFAULT);
+		gs_log_fields(GS_LOG_INFO, "stopping", NULL);
+	}
+	stop(controller);
+	metrics_free(controller->metrics);
+	free(controller->identity);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct controller controller = { 0 };
+	struct gs_err err = { 0 };
+	int opt, r;
+
+	/* a peer that hangs up is an error of send(2), no end of us */
+	(void)signal(SIGPIPE, SIG_IGN);
+	gs_config_init(&controller.config);
+	controller_settings_init(&controller.settings);
+	opterr = 0; /* the usage line says it all */
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt != 'c')
+			return usage(opt == 'h' ? stdout : stderr);
+		free(controller.config.path);
+		controller.config.path = gs_strdup(optarg);
+	}
+	if (optind != argc)
+		return usage(stderr);
+	r = gs_config_load(&controller.config, NULL, &err);
+	if (r == 0)
+		r = controller_settings_load(&controller.settings, &controller.config, &err);
+	if (r == 0) {
+		gs_log_open(controller.config.log_level, controller.config.log_file);
+		if (!controller.config.log_file)
+			gs_log_to_stderr(controller.config.log_level);
+		r = run(&controller, &err);
+	}
+	if (r < 0)
+		(void)fprintf(stderr, "gpushare-controller: %s\n", err.msg);
+	controller_settings_free(&controller.settings);
+	gs_config_free(&controller.config);
+	return r < 0 ? 1 : 0;
+}

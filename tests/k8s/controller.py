@@ -1,0 +1,313 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""gpushare-controller itself: its certificate, its webhook over real TLS, its Lease, against an API
+server that goes away, refuses and forgets. Prints TAP; arguments choose tests by their names."""
+import base64
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from world import (LEASE, PROGRAM, SECRET, WEBHOOK, World, need, pod, review, until)  # noqa: E402
+import tap  # noqa: E402
+
+world = World()
+
+
+def answer(c, body, **more):
+    status, text = c.ask("POST", "/admit", body, **more)
+    need(status == 200, "HTTP %d: %s" % (status, text))
+    response = json.loads(text)["response"]
+    if "patch" in response:
+        response["patch"] = json.loads(base64.b64decode(response["patch"]))
+    return response
+
+
+def ready(c):
+    until("it is ready", lambda: c.get("/readyz")[0] == 200)
+    return until("its authorities are written", world.authorities)
+
+
+def test_story():
+    c = world.start()
+    authorities = ready(c)
+    # as the API server asks: the certificate is trusted, and has the service's name
+    response = answer(c, review(pod("a", "nvidia.com/gpu", annotations={"share": "true"})),
+                      authorities=authorities)
+    need(response["uid"] == "u-1" and response["allowed"], response)
+    need(response["patch"] == [{"op": "add", "path": "/spec/containers/0/resources", "value": {
+        "limits": {"gpushare/share-gpu": "1"}, "requests": {"gpushare/share-gpu": "1"}}}], response)
+    response = answer(c, review(pod("a", annotations={"partition": "gold"})),
+                      authorities=authorities)
+    need(not response["allowed"] and response["status"]["code"] == 403, response)
+    response = answer(c, review(pod("a", annotations={"partition": "gold"}),
+                                user="system:serviceaccount:gpushare-system:portal"))
+    need(response["allowed"], response)
+    need(answer(c, review(pod("plain")))["allowed"])
+    need(c.metric('gpushare_controller_reviews_total{answer="refused"}') == 1)
+    need(c.metric('gpushare_controller_reviews_total{answer="changed"}') == 2)
+    need(c.metric('gpushare_controller_reviews_total{answer="allowed"}') == 1)
+    need(c.metric("gpushare_controller_leader") == 1)
+    need(c.metric("gpushare_controller_certificate_end_seconds") > time.time() + 80 * 86400)
+    secret = world.get(SECRET)
+    need(secret["type"] == "kubernetes.io/tls" and
+         set(secret["data"]) == {"ca.crt", "ca.key", "tls.crt", "tls.key"}, secret)
+    need("PRIVATE KEY" not in open(c.path + ".log").read(), "a key in the log")
+    c.stop()
+
+
+def test_foreign_authority():
+    c = world.start()
+    ready(c)
+    with open(world.dir + "/other.crt") as f:
+        other = f.read()
+    try:
+        c.get("/healthz", authorities=other)
+    except ssl.SSLCertVerificationError:
+        return
+    need(False, "a stranger's authority was enough")
+
+
+def test_pages():
+    c = world.start()
+    ready(c)
+    need(c.get("/healthz")[0] == 200)
+    need(c.get("/nothing")[0] == 404)
+    need(c.get("/admit")[0] == 405)
+    need(c.ask("POST", "/metrics", b"x")[0] == 405)
+    need(c.ask("POST", "/admit", b"x")[0] == 400)
+    need(c.ask("POST", "/admit", b"")[0] == 400)
+    need(c.ask("POST", "/admit", b'{"request":{"namespace":"default"}}')[0] == 400)
+    need(c.ask("POST", "/admit", b"[" * 300000)[0] == 400)
+    need(c.ask("POST", "/admit", b"{" + b'"a":[],' * 300000 + b'"b":1}')[0] == 400)
+    c.stop()
+
+
+def test_before_namespaces():
+    """Until namespaces are known nothing is allowed: a pod might miss its partition."""
+    world.admin(op="rule", match="/api/v1/namespaces\\?", status=503, times=3)
+    c = world.start()
+    until("the API server is asked", lambda: any("namespaces?" in r["what"] for r in world.log()))
+    until("it is ready in the end", lambda: c.get("/readyz")[0] == 200)
+    need(answer(c, review(pod("a")))["allowed"])
+
+
+def test_namespace_says():
+    world.namespace("team", partition="gold")
+    c = world.start()
+    ready(c)
+    response = answer(c, review(pod("a", "nvidia.com/gpu"), namespace="team"))
+    need({"op": "add", "path": "/metadata/annotations/gpushare.k8s.io~1partition",
+          "value": "gold"} in response["patch"], response)
+    # changed, and gone
+    world.namespace("team", partition="silver")
+    until("it hears of it", lambda: "silver" in str(
+        answer(c, review(pod("a", "nvidia.com/gpu"), namespace="team"))))
+    # one that it has not heard of: the question waits, and is answered with what that one says
+    begin = time.monotonic()
+    with c.connect() as s:
+        body = review(pod("a", "nvidia.com/gpu"), namespace="new")
+        s.sendall(b"POST /admit HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n"
+                  b"\r\n" % len(body) + body)
+        time.sleep(0.3)
+        world.namespace("new", partition="iron")
+        data = b""
+        while piece := s.recv(65536):
+            data += piece
+    need(b" 200 " in data, data)
+    patch = base64.b64decode(json.loads(data.partition(b"\r\n\r\n")[2])["response"]["patch"])
+    need(b"iron" in patch and time.monotonic() - begin < 2, patch)
+    # one that never comes
+    begin = time.monotonic()
+    status, _ = c.ask("POST", "/admit", review(pod("a"), namespace="never"))
+    need(status == 503 and 2 < time.monotonic() - begin < 9, status)
+    # ending while somebody waits
+    with c.connect() as s:
+        body = review(pod("a"), namespace="never")
+        s.sendall(b"POST /admit HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) +
+                  body)
+        time.sleep(0.2)
+        c.stop()
+
+
+def test_hostile():
+    """Whatever strangers do, the API server's questions are answered."""
+    c = world.start()
+    authorities = ready(c)
+    open_ones = []
+    for i in range(300):
+        s = socket.create_connection(("127.0.0.1", c.port), 5, ("127.0.1.%d" % (i % 6), 0))
+        s.setblocking(False)
+        open_ones.append(s)
+        if i % 3 == 0:
+            try:
+                s.send(os.urandom(200))
+            except OSError:
+                pass
+    for _ in range(3):
+        try:
+            with c.connect(timeout=5) as s:
+                s.sendall(b"POST /admit HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n")
+                for _ in range(40):
+                    s.sendall(b"x" * 1000000)
+        except OSError:
+            pass
+    with c.connect() as s:
+        s.sendall(b"POST /admit HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n")
+        # half a question, and nothing more
+        need(answer(c, review(pod("a")), authorities=authorities, timeout=30)["allowed"])
+    for _ in range(20):
+        need(answer(c, review(pod("a")), authorities=authorities, timeout=30)["allowed"])
+    with open("/proc/%d/status" % c.process.pid) as f:
+        rss = next(int(line.split()[1]) for line in f if line.startswith("VmHWM"))
+    if "san" not in PROGRAM:
+        need(rss < 128 * 1024, "%d KiB" % rss)
+    for s in open_ones:
+        s.close()
+    c.stop()
+
+
+def test_keep_alive():
+    c = world.start()
+    ready(c)
+    with c.connect() as s:
+        for i in range(50):
+            body = review(pod("a"), uid="u%d" % i)
+            s.sendall(b"POST /admit HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+                      + body)
+            data = b""
+            while b'"u%d"' % i not in data:
+                piece = s.recv(65536)
+                need(piece, "it hung up", i)
+                data += piece
+    c.stop()
+
+
+def test_two_replicas():
+    a, b = world.start(), world.start()
+    authorities = ready(a)
+    until("b is ready", lambda: b.get("/readyz")[0] == 200)
+    # both show the same, and one leads
+    need(answer(a, review(pod("x")), authorities=authorities)["allowed"])
+    need(answer(b, review(pod("x")), authorities=authorities)["allowed"])
+    leaders = [c for c in (a, b) if c.metric("gpushare_controller_leader")]
+    need(len(leaders) == 1, len(leaders))
+    leader, other = leaders[0], b if leaders[0] is a else a
+    until("the Lease has its holder", lambda: world.get(LEASE))
+    holder = world.get(LEASE)["spec"]["holderIdentity"]
+    need(holder.startswith("controller-%d_" % (0 if leader is a else 1)), holder)
+    before = len(world.log())
+    time.sleep(3)
+    writes = [r["what"] for r in world.log()[before:]
+              if not r["what"].startswith("GET") and "leases" not in r["what"]]
+    need(not writes, writes)
+    leader.kill()
+    # not before its time is over
+    time.sleep(8)
+    need(other.metric("gpushare_controller_leader") == 0, "it took over too soon")
+    until("the other one leads", lambda: other.metric("gpushare_controller_leader") == 1, 25)
+    need(world.get(LEASE)["spec"]["leaseTransitions"] == 1, world.get(LEASE))
+    need(answer(other, review(pod("x")), authorities=authorities)["allowed"])
+
+
+def test_secret_is_taken():
+    """The Secret of an earlier run is used; a broken one is mended."""
+    c = world.start()
+    authorities = ready(c)
+    secret = world.get(SECRET)
+    c.stop()
+    world.admin(op="unset", path=LEASE)
+    c = world.start()
+    until("it shows the Secret's", lambda: c.get("/readyz")[0] == 200)
+    need(c.get("/healthz", authorities=authorities)[0] == 200)
+    need(world.get(SECRET)["data"] == secret["data"], "it was written again")
+    c.stop()
+    world.admin(op="unset", path=LEASE)
+    secret["data"]["tls.key"] = "bm9uZQ=="
+    world.set(SECRET, secret)
+    c = world.start()
+    until("it mends it", lambda: world.get(SECRET)["data"]["tls.key"] != "bm9uZQ==")
+    until("it shows the Secret's", lambda: c.get("/readyz")[0] == 200)
+    need(c.get("/healthz", authorities=authorities)[0] == 200)
+
+
+def test_secret_race():
+    """Another replica was faster: its Secret counts."""
+    c = world.start()
+    ready(c)
+    first = world.get(SECRET)
+    c.stop()
+    world.admin(op="unset", path=LEASE)
+    world.admin(op="unset", path=SECRET)
+    world.admin(op="rule", match="GET /api/v1/namespaces/[^/]*/secrets", status=404)
+    world.admin(op="rule", match="POST /api/v1/namespaces/[^/]*/secrets", status=409)
+    world.set(SECRET, first)
+    d = world.start()
+    until("it is ready", lambda: d.get("/readyz")[0] == 200)
+    need(world.get(SECRET)["data"] == first["data"], "the Secret was written")
+
+
+def test_authorities_are_mended():
+    c = world.start()
+    authorities = ready(c)
+    config = world.get(WEBHOOK)
+    config["webhooks"][1]["clientConfig"]["caBundle"] = "b2xk"
+    world.set(WEBHOOK, config)
+    c.stop()
+    world.admin(op="unset", path=LEASE)
+    c = world.start()
+    need(ready(c) == authorities)
+    # what else is in it stays
+    need(world.get(WEBHOOK)["webhooks"][0]["clientConfig"]["service"] == {"name": "x"})
+
+
+def test_outage():
+    c = world.start()
+    authorities = ready(c)
+    world.admin(op="outage", on=True)
+    until("it ceases to lead", lambda: c.metric("gpushare_controller_leader") == 0, 25)
+    # questions are answered all the same
+    need(answer(c, review(pod("a")), authorities=authorities)["allowed"])
+    need(c.metric("gpushare_controller_kubernetes_api_up") == 0)
+    world.admin(op="outage", on=False)
+    until("it leads again", lambda: c.metric("gpushare_controller_leader") == 1, 45)
+    until("all is well", lambda: c.metric("gpushare_controller_kubernetes_api_up") == 1, 40)
+    c.stop()
+
+
+def test_command_line():
+    def run(*args, **env):
+        p = subprocess.run([PROGRAM] + list(args), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=dict(os.environ, **env), timeout=20)
+        return p.returncode, p.stdout.decode(), p.stderr.decode()
+
+    code, out, err = run("--help")
+    need(code == 0 and out.startswith("usage: gpushare-controller") and not err)
+    need(run("--nothing")[0] == 2 and run("word")[0] == 2)
+    path = world.dir + "/bad.json"
+    for section, says in (('{"port": 70000}', "port"), ('{"sahdow": {}}', "sahdow"),
+                          ('{"secret": "../x"}', "secret must be a DNS label"),
+                          ('{"shadow": {"share": 0}}', "share must be at least 1"),
+                          ('{"shadow": {"quiet": "5"}}', "quiet"),
+                          ('{"namespace": "n"}', "no API server is set"),
+                          ('{"address": "example", "namespace": "n", "kubernetes": {"server":'
+                           '"https://127.0.0.1:1", "token_file": "/x"}}', "no IP address")):
+        with open(path, "w") as f:
+            f.write('{"vendor_dirs": ["%s"], "controller": %s}'
+                    % (os.path.dirname(os.path.dirname(WORLD)) + "/vendors", section))
+        code, out, err = run("--config", path)
+        need(code == 1 and says in err and not out, section, code, err)
+
+
+WORLD = os.path.dirname(os.path.abspath(__file__))
+
+if __name__ == "__main__":
+    tests = [(n[5:], f) for n, f in list(globals().items()) if n.startswith("test_")]
+    try:
+        tap.main(tests, world.reset)
+    finally:
+        world.close()
