@@ -16,8 +16,9 @@ static const char *const inherited[] = { GS_KEY_PARTITION, GS_KEY_USER_ID, GS_KE
 
 static bool is_platforms(const char *key)
 {
-	static const char *const exact[] = { GS_KEY_GRANT, GS_KEY_IDENTITY, GS_KEY_VCPU,
-					     GS_KEY_VMEM, GS_KEY_SHADOW };
+	static const char *const exact[] = { GS_KEY_GRANT,	 GS_KEY_IDENTITY, GS_KEY_VCPU,
+					     GS_KEY_VMEM,	 GS_KEY_SHADOW,	  GS_KEY_SHADOW_FOR,
+					     GS_KEY_SHADOW_PLACE };
 	static const char *const each[] = { GS_KEY_VCPU ".", GS_KEY_VMEM "." };
 
 	for (size_t i = 0; i < GS_ARRAY_SIZE(inherited); i++)

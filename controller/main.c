@@ -19,6 +19,7 @@
 #include "controller/figures.h"
 #include "controller/keeper.h"
 #include "controller/leader.h"
+#include "controller/shadow.h"
 #include "controller/spaces.h"
 #include "controller/web.h"
 
@@ -96,6 +97,7 @@ static void on_leads(struct controller *controller, bool leads)
 {
 	if (leads)
 		keeper_hurry(controller);
+	shadows_lead(controller, leads);
 }
 
 static int start(struct controller *controller, struct gs_err *err)
@@ -119,6 +121,7 @@ static int start(struct controller *controller, struct gs_err *err)
 	if (r < 0)
 		return r;
 	spaces_start(controller, web_spaces_changed);
+	shadows_start(controller);
 	leader_start(controller, on_leads);
 	return 0;
 }
@@ -135,6 +138,7 @@ static void stop(struct controller *controller)
 	web_stop(controller);
 	leader_stop(controller);
 	keeper_stop(controller);
+	shadows_stop(controller);
 	kube_free(controller->kube);
 	controller->kube = NULL;
 	spaces_stop(controller);

@@ -132,9 +132,10 @@ static int read_from(const struct spec *spec, const struct who *who, struct requ
 char *request_unknown_key(const struct spec *spec)
 {
 	static const char *const known[] = {
-		GS_KEY_FROM,	   GS_KEY_PARTITION, GS_KEY_USER_ID, GS_KEY_VCPU,
-		GS_KEY_VMEM,	   GS_KEY_GRANT,     GS_KEY_SHARE,   GS_KEY_LEND,
-		GS_KEY_LEND_AFTER, GS_KEY_IDENTITY,  GS_KEY_SHADOW,
+		GS_KEY_FROM,	     GS_KEY_PARTITION, GS_KEY_USER_ID, GS_KEY_VCPU,
+		GS_KEY_VMEM,	     GS_KEY_GRANT,     GS_KEY_SHARE,   GS_KEY_LEND,
+		GS_KEY_LEND_AFTER,   GS_KEY_IDENTITY,  GS_KEY_SHADOW,  GS_KEY_SHADOW_FOR,
+		GS_KEY_SHADOW_PLACE,
 	};
 	static const char *const each[] = { GS_KEY_FROM ".", GS_KEY_VCPU ".", GS_KEY_VMEM "." };
 	struct js_iter it = js_iter(spec->annotations);

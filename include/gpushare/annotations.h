@@ -19,6 +19,10 @@
 /* "true": this pod holds its card only to be a source of share pods; written by the platform. */
 #define GS_KEY_SHADOW GS_ANNOTATION_PREFIX "shadow"
 
+/* On a shadow pod: the UID of the pod that it was made for, and a hash of where it may be. */
+#define GS_KEY_SHADOW_FOR GS_ANNOTATION_PREFIX "shadow-for"
+#define GS_KEY_SHADOW_PLACE GS_ANNOTATION_PREFIX "shadow-place"
+
 /* May this holder's cards be lent, and after how long an absence; written by the platform. */
 #define GS_KEY_LEND GS_ANNOTATION_PREFIX "lend"
 #define GS_KEY_LEND_AFTER GS_ANNOTATION_PREFIX "lend-after"

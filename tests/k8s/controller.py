@@ -279,6 +279,196 @@ def test_outage():
     c.stop()
 
 
+PODS = "/api/v1/namespaces/%s/pods"
+NO_ROOM = ("0/3 nodes are available: 1 Insufficient gpushare/share-gpu, 2 node(s) didn't match "
+           "Pod's node affinity/selector.")
+
+
+def share(name, uid, n=1, node=None, why=NO_ROOM, namespace="default", made=0, **spec):
+    """A share pod, as the scheduler leaves it."""
+    p = pod(name, "gpushare/share-gpu", n, namespace=namespace,
+            annotations=spec.pop("annotations", None), **spec)
+    p["metadata"].update(uid=uid, creationTimestamp="2026-11-30T10:00:%02dZ" % made)
+    if node:
+        p["spec"]["nodeName"] = node
+    elif why:
+        p["status"] = {"phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+             "message": why}]}
+    world.set(PODS % namespace + "/" + name, p)
+
+
+def shadow(uid):
+    return world.get(PODS % "gpushare-system" + "/shadow-" + uid)
+
+
+def place(uid, node):
+    p = shadow(uid)
+    p["spec"]["nodeName"] = node
+    world.set(PODS % "gpushare-system" + "/shadow-" + uid, p)
+
+
+def made():
+    return [r for r in world.log() if r["what"].startswith("POST") and "/pods" in r["what"]]
+
+
+def lead(**section):
+    c = world.start(**section)
+    ready(c)
+    return c
+
+
+def test_shadow_story():
+    c = lead(shadow={"quiet": "2s", "image": "example/pause:1"})
+    share("s1", "u1", nodeSelector={"pool": "a"}, priorityClassName="high",
+          tolerations=[{"key": "k", "operator": "Exists"}],
+          annotations={"partition": "gold", "user_id": "alice"},
+          affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+              "nodeSelectorTerms": [{"matchExpressions": [
+                  {"key": "gpushare.k8s.io/partition", "operator": "In", "values": ["gold"]}]}]}},
+              "podAffinity": {"x": 1}})
+    p = until("a shadow pod is made", lambda: shadow("u1"))
+    spec, meta = p["spec"], p["metadata"]
+    one = {"cpu": "10m", "memory": "16Mi", "nvidia.com/gpu": "1"}
+    need(spec["containers"][0]["resources"] == {"limits": one, "requests": one}, spec)
+    need(spec["nodeSelector"] == {"pool": "a"} and spec["priorityClassName"] == "high" and
+         spec["tolerations"] == [{"key": "k", "operator": "Exists"}] and
+         list(spec["affinity"]) == ["nodeAffinity"] and
+         spec["containers"][0]["image"] == "example/pause:1", spec)
+    keys = meta["annotations"]
+    need(keys["gpushare.k8s.io/shadow"] == "true" and
+         keys["gpushare.k8s.io/partition"] == "gold" and
+         keys["gpushare.k8s.io/user_id"] == "alice" and
+         keys["gpushare.k8s.io/shadow-for"] == "u1" and "ownerReferences" not in meta, meta)
+    until("the user is told", lambda: any(
+        e["reason"] == "WaitsForCard" and e["involvedObject"]["uid"] == "u1" and
+        "looked for" in e["message"] for e in world.events()))
+    # a second one of the same kind shares its card, a third one does not
+    share("s2", "u2", made=1, nodeSelector={"pool": "a"}, priorityClassName="high",
+          tolerations=[{"key": "k", "operator": "Exists"}],
+          annotations={"partition": "gold", "user_id": "alice"},
+          affinity=world.get(PODS % "default" + "/s1")["spec"]["affinity"])
+    time.sleep(1)
+    need(len(made()) == 1 and not shadow("u2"), "two for one need")
+    place("u1", "n1")
+    share("s1", "u1", node="n1")
+    share("s2", "u2", node="n1")
+    share("s3", "u3")
+    until("a second shadow pod", lambda: shadow("u3"))
+    until("it counts", lambda: c.metric('gpushare_controller_shadow_pods{state="placed"}') == 1)
+    # who goes away needs none: at once where it holds no card, else after a quiet time
+    world.admin(op="remove", pod="default/s3")
+    until("the pending one goes", lambda: not shadow("u3"))
+    world.admin(op="remove", pod="default/s1")
+    time.sleep(3)
+    need(shadow("u1"), "its card was in use")
+    world.admin(op="remove", pod="default/s2")
+    begin = time.monotonic()
+    until("the placed one goes", lambda: not shadow("u1"))
+    need(time.monotonic() - begin > 1.5, "too soon")
+    need(c.metric('gpushare_controller_shadows_total{what="deleted"}') == 2)
+    c.stop()
+
+
+def test_shadow_not_for_others():
+    """Who waits for something else, or lives on a node, gets none."""
+    lead()
+    share("cpu", "u1", why="0/3 nodes are available: 3 Insufficient cpu.")
+    share("new", "u2", why=None)
+    share("runs", "u3", node="n1")
+    world.set(PODS % "default" + "/plain", dict(pod("plain", "nvidia.com/gpu"), status={
+        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                        "message": NO_ROOM}]}))
+    # what only looks like a shadow pod is left alone
+    forged = pod("forged", annotations={"shadow": "true", "shadow-for": "u9"})
+    forged["metadata"]["uid"] = "uf"
+    world.set(PODS % "default" + "/forged", forged)
+    time.sleep(2)
+    need(not made(), made())
+    need(world.get(PODS % "default" + "/forged"), "somebody's pod was deleted")
+
+
+def test_shadow_cap():
+    lead(shadow={"account_cards": 2})
+    for i in range(4):
+        share("s%d" % i, "u%d" % i, n=1, namespace="default", made=i,
+              nodeSelector={"n": str(i)}, annotations={"user_id": "alice"})
+    share("other", "u9", annotations={"user_id": "bob"}, nodeSelector={"n": "9"})
+    until("two for alice, one for bob", lambda: shadow("u0") and shadow("u1") and shadow("u9"))
+    until("the others are told", lambda: sum(
+        "account alice holds 2 cards to be shared, and may hold 2" in e["message"]
+        for e in world.events()) == 2)
+    need(len(made()) == 3, made())
+
+
+def test_shadow_refused():
+    """A quota: the user hears of it, and the API server is not asked without end."""
+    c = lead()
+    world.admin(op="rule", match="POST .*/pods", status=403, times=100)
+    share("s1", "u1")
+    until("the user is told", lambda: any("scripted answer" in e["message"]
+                                          for e in world.events()))
+    time.sleep(3)
+    need(len(made()) == 1, len(made()))
+    need(c.metric('gpushare_controller_shadows_total{what="refused"}') == 1)
+
+
+def test_shadow_no_card():
+    lead()
+    share("s1", "u1")
+    p = until("a shadow pod is made", lambda: shadow("u1"))
+    p["status"] = {"phase": "Pending", "conditions": [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+         "message": "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."}]}
+    world.set(PODS % "gpushare-system" + "/shadow-u1", p)
+    until("the user is told", lambda: any(
+        "no card is free to be shared: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu" in
+        e["message"] for e in world.events()))
+
+
+def test_shadow_restart():
+    """Killed at any moment, nothing is made twice and nothing is forgotten."""
+    c = lead()
+    # its answer is lost: the request did what it was to do
+    world.admin(op="rule", match="POST .*/pods", status=503, store=True)
+    share("s1", "u1")
+    until("a shadow pod is made", lambda: shadow("u1"))
+    time.sleep(1)
+    uid = shadow("u1")["metadata"]["uid"]
+    c.kill()
+    world.admin(op="unset", path=LEASE)
+    lead()
+    time.sleep(2)
+    need(shadow("u1")["metadata"]["uid"] == uid, "it was made anew")
+    world.admin(op="remove", pod="default/s1")
+    until("it goes", lambda: not shadow("u1"))
+
+
+def test_shadow_gone_meanwhile():
+    """Who goes while the watch is too old is seen to be gone in the new list."""
+    lead()
+    share("s1", "u1")
+    until("a shadow pod is made", lambda: shadow("u1"))
+    world.admin(op="outage", on=True)
+    world.admin(op="remove", pod="default/s1")
+    world.admin(op="expire")
+    world.admin(op="outage", on=False)
+    until("it goes", lambda: not shadow("u1"), 60)
+
+
+def test_shadow_two_replicas():
+    a, b = world.start(), world.start()
+    ready(a)
+    for i in range(10):
+        share("s%d" % i, "u%d" % i, nodeSelector={"n": str(i)},
+              annotations={"user_id": "user-%d" % i})
+    until("all are made", lambda: all(shadow("u%d" % i) for i in range(10)))
+    time.sleep(1)
+    need(len(made()) == 10, len(made()))
+    need({a.metric("gpushare_controller_leader"), b.metric("gpushare_controller_leader")} ==
+         {0, 1}, "not one leader")
+
+
 def test_command_line():
     def run(*args, **env):
         p = subprocess.run([PROGRAM] + list(args), stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Share pods and shadow pods as the API has them. Kubernetes API, core/v1 Pod. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/identity.h"
+#include "common/xalloc.h"
+#include "controller/pod.h"
+#include "controller/shadow_make.h"
+#include "gpushare/annotations.h"
+#include "gpushare/resources.h"
+
+#define CPU "10m"
+#define MEMORY "16Mi"
+
+/* What a shadow pod takes over from the spec of its share pod. */
+static const char *const inherited[] = { "nodeSelector", "tolerations", "priorityClassName",
+					 "schedulerName" };
+
+static const char *string_at(const json_t *object, const char *key)
+{
+	const char *s = json_string_value(json_object_get(object, key));
+
+	return s ? s : "";
+}
+
+/* The most that the pod asks for at a time: its containers together, or one init container. */
+static unsigned int amount(const json_t *pod, const char *resource)
+{
+	int64_t all = 0, most = 0;
+
+	for (int list = 0; list < POD_EPHEMERAL; list++) {
+		const json_t *container;
+		size_t i;
+
+		json_array_foreach(pod_containers(pod, list), i, container) {
+			int64_t n = 0;
+
+			if (pod_amount(container, resource, &n, NULL) < 0)
+				continue;
+			if (list == POD_CONTAINERS ||
+			    strcmp(string_at(container, "restartPolicy"), "Always") == 0)
+				all += n;
+			else if (n > most)
+				most = n;
+		}
+	}
+	if (all > most)
+		most = all;
+	/* no node has so many; what asks for more is never placed */
+	return most > 1024 ? 1024 : (unsigned int)most;
+}
+
+/* What the scheduler says, where it says that there is no room. */
+static const char *unplaced(const json_t *pod)
+{
+	const json_t *condition;
+	size_t i;
+
+	json_array_foreach(json_object_get(pod_object(pod, "status"), "conditions"), i, condition) {
+		if (strcmp(string_at(condition, "type"), "PodScheduled") == 0 &&
+		    strcmp(string_at(condition, "status"), "False") == 0 &&
+		    strcmp(string_at(condition, "reason"), "Unschedulable") == 0)
+			return string_at(condition, "message");
+	}
+	return "";
+}
+
+static json_t *inherit(const json_t *pod)
+{
+	const json_t *spec = pod_object(pod, "spec");
+	json_t *affinity = json_object_get(pod_object(spec, "affinity"), "nodeAffinity");
+	json_t *like = json_object();
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(inherited); i++) {
+		json_t *v = json_object_get(spec, inherited[i]);
+
+		if (v && !json_is_null(v))
+			(void)json_object_set(like, inherited[i], v);
+	}
+	if (json_is_object(affinity))
+		(void)json_object_set_new(like, "affinity",
+					  json_pack("{s:O}", "nodeAffinity", affinity));
+	return like;
+}
+
+/* The same for two that may be at the same places. */
+static char *place_of(const json_t *like, const char *partition)
+{
+	cleanup_free char *text = json_dumps(like, JSON_COMPACT | JSON_SORT_KEYS);
+	cleanup_free char *all = gs_asprintf("%s %s", partition, text ? text : "");
+
+	return gs_asprintf("%016" PRIx64, gs_hash(all));
+}
+
+static bool is_shadow(const json_t *pod, const struct controller_settings *settings)
+{
+	const char *value = pod_annotation(pod, GS_KEY_SHADOW);
+
+	return value && strcmp(value, "true") == 0 &&
+	       strcmp(string_at(pod_object(pod, "metadata"), "namespace"), settings->namespace) ==
+		       0;
+}
+
+static char *or_none(const char *s)
+{
+	return gs_strdup(s ? s : "");
+}
+
+struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settings *settings,
+			       bool *shadow)
+{
+	const json_t *meta = pod_object(pod, "metadata");
+	const char *phase, *account, *partition;
+	struct shadow_pod *ret;
+
+	if (pod_check(pod, NULL) < 0 || !*string_at(meta, "uid") || !*string_at(meta, "name"))
+		return NULL;
+	*shadow = is_shadow(pod, settings);
+	if (!*shadow && !pod_asks(pod, GS_RESOURCE_SHARE))
+		return NULL;
+	phase = string_at(pod_object(pod, "status"), "phase");
+	account = pod_annotation(pod, GS_KEY_USER_ID);
+	partition = pod_annotation(pod, GS_KEY_PARTITION);
+	ret = gs_calloc(1, sizeof(*ret));
+	ret->namespace = gs_strdup(string_at(meta, "namespace"));
+	ret->name = gs_strdup(string_at(meta, "name"));
+	ret->uid = gs_strdup(string_at(meta, "uid"));
+	ret->made = gs_strdup(string_at(meta, "creationTimestamp"));
+	ret->node = gs_strdup(string_at(pod_object(pod, "spec"), "nodeName"));
+	ret->account = gs_strdup(account ? account : ret->namespace);
+	ret->why = gs_strdup(unplaced(pod));
+	ret->over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0 ||
+		    json_object_get(meta, "deletionTimestamp");
+	ret->cards = amount(pod, *shadow ? settings->card : GS_RESOURCE_SHARE);
+	ret->of = or_none(*shadow ? pod_annotation(pod, GS_KEY_SHADOW_FOR) : NULL);
+	if (*shadow) {
+		ret->place = or_none(pod_annotation(pod, GS_KEY_SHADOW_PLACE));
+	} else {
+		ret->like = inherit(pod);
+		ret->place = place_of(ret->like, partition ? partition : "");
+		if (partition)
+			(void)json_object_set_new(ret->like, GS_KEY_PARTITION,
+						  json_string(partition));
+	}
+	return ret;
+}
+
+void shadow_pod_free(struct shadow_pod *pod)
+{
+	if (!pod)
+		return;
+	free(pod->namespace);
+	free(pod->name);
+	free(pod->uid);
+	free(pod->node);
+	free(pod->account);
+	free(pod->place);
+	free(pod->made);
+	free(pod->why);
+	free(pod->of);
+	free(pod->told);
+	json_decref(pod->like);
+	free(pod);
+}
+
+char *shadow_name(const struct shadow_pod *share)
+{
+	return gs_asprintf("shadow-%.200s", share->uid);
+}
+
+static json_t *container(const struct shadow_pod *share, const struct controller_settings *settings)
+{
+	json_t *amounts = json_pack("{s:s, s:s, s:o}", "cpu", CPU, "memory", MEMORY, settings->card,
+				    json_sprintf("%u", share->cards));
+	json_t *security = json_pack("{s:b, s:b, s:b, s:i, s:{s:[s]}, s:{s:s}}",
+				     "allowPrivilegeEscalation", 0, "readOnlyRootFilesystem", 1,
+				     "runAsNonRoot", 1, "runAsUser", 65534, "capabilities", "drop",
+				     "ALL", "seccompProfile", "type", "RuntimeDefault");
+	json_t *ret = json_pack("{s:s, s:s, s:{s:O, s:O}, s:o}", "name", "card", "image",
+				settings->image, "resources", "limits", amounts, "requests",
+				amounts, "securityContext", security);
+
+	json_decref(amounts);
+	return ret;
+}
+
+json_t *shadow_make(const struct shadow_pod *share, const struct controller_settings *settings)
+{
+	cleanup_free char *name = shadow_name(share);
+	const char *partition = json_string_value(json_object_get(share->like, GS_KEY_PARTITION));
+	json_t *annotations = json_pack("{s:s, s:s, s:s, s:s}", GS_KEY_SHADOW, "true",
+					GS_KEY_SHADOW_FOR, share->uid, GS_KEY_SHADOW_PLACE,
+					share->place, GS_KEY_USER_ID, share->account);
+	json_t *spec = json_deep_copy(share->like);
+
+	(void)json_object_del(spec, GS_KEY_PARTITION);
+	if (partition)
+		(void)json_object_set_new(annotations, GS_KEY_PARTITION, json_string(partition));
+	(void)json_object_set_new(spec, "containers", json_pack("[o]", container(share, settings)));
+	(void)json_object_set_new(spec, "restartPolicy", json_string("Always"));
+	(void)json_object_set_new(spec, "automountServiceAccountToken", json_false());
+	(void)json_object_set_new(spec, "enableServiceLinks", json_false());
+	(void)json_object_set_new(spec, "terminationGracePeriodSeconds", json_integer(0));
+	return json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}, s:o}, s:o}", "apiVersion", "v1", "kind",
+			 "Pod", "metadata", "name", name, "namespace", settings->namespace,
+			 "labels", "app.kubernetes.io/managed-by", "gpushare-controller",
+			 "annotations", annotations, "spec", spec);
+}

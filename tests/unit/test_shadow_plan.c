@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which shadow pods there should be: scenes of pods, and the plan as text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/xalloc.h"
+#include "controller/shadow_make.h"
+#include "controller/shadow_plan.h"
+
+#define POD_MAX 8
+#define NO_ROOM "1 Insufficient gpushare/share-gpu"
+
+static struct shadow_pod *shares[POD_MAX], *shadows[POD_MAX];
+static size_t n_shares, n_shadows;
+static struct shadow_rules rules;
+
+static int setup(void **state)
+{
+	rules = (struct shadow_rules){ .share = 2, .account_cards = 8, .quiet_ms = 1000 };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	while (n_shares)
+		shadow_pod_free(shares[--n_shares]);
+	while (n_shadows)
+		shadow_pod_free(shadows[--n_shadows]);
+	return 0;
+}
+
+static struct shadow_pod *pod(const char *uid, const char *node, unsigned int cards, const char *of,
+			      const char *why)
+{
+	struct shadow_pod *p = gs_calloc(1, sizeof(*p));
+
+	p->namespace = gs_strdup("ns");
+	p->name = gs_strdup(uid);
+	p->uid = gs_strdup(uid);
+	p->node = gs_strdup(node);
+	p->account = gs_strdup("alice");
+	p->place = gs_strdup("here");
+	p->made = gs_strdup("2026");
+	p->why = gs_strdup(why);
+	p->of = gs_strdup(of);
+	p->cards = cards;
+	return p;
+}
+
+static struct shadow_pod *share(const char *uid, const char *node, unsigned int n)
+{
+	return shares[n_shares++] = pod(uid, node, n, "", *node ? "" : NO_ROOM);
+}
+
+static struct shadow_pod *shadow(const char *uid, const char *node, unsigned int n, const char *of)
+{
+	return shadows[n_shadows++] = pod(uid, node, n, of, "");
+}
+
+static void set(char **s, const char *value)
+{
+	free(*s);
+	*s = gs_strdup(value);
+}
+
+/* "make a; delete s; tell b; next N": the plan in one line. */
+static void plans(uint64_t now, const char *wanted)
+{
+	static const char *const acts[] = { "make", "delete", "tell" };
+	struct gs_buf text = { 0 };
+	struct shadow_plan plan;
+	char *got;
+
+	shadow_plan(shares, n_shares, shadows, n_shadows, &rules, now, &plan);
+	for (size_t i = 0; i < plan.n; i++)
+		gs_buf_addf(&text, "%s%s %s", text.len ? "; " : "", acts[plan.v[i].act],
+			    plan.v[i].pod->uid);
+	if (plan.next_ms)
+		gs_buf_addf(&text, "%snext %llu", text.len ? "; " : "",
+			    (unsigned long long)plan.next_ms);
+	shadow_plan_free(&plan);
+	got = gs_buf_steal(&text);
+	assert_string_equal(got, wanted);
+	free(got);
+}
+
+static void test_nothing(void **state)
+{
+	plans(1, "");
+	share("a", "n1", 1);
+	set(&share("b", "", 1)->why, "3 Insufficient cpu");
+	set(&share("c", "", 1)->why, "");
+	share("d", "", 1)->over = true;
+	share("e", "", 0);
+	plans(1, "");
+}
+
+static void test_one_serves_two(void **state)
+{
+	share("b", "", 1);
+	set(&share("a", "", 1)->made, "2025");
+	plans(1, "make a");
+	share("c", "", 1);
+	plans(1, "make a; make c");
+	/* the older ones first; the third has a card of its own */
+	rules.share = 3;
+	plans(1, "make a");
+	set(&shares[0]->place, "elsewhere");
+	plans(1, "make a; make b");
+}
+
+static void test_two_cards(void **state)
+{
+	share("a", "", 1);
+	share("b", "", 2);
+	plans(1, "make a; make b");
+	shadow("s", "", 2, "b");
+	/* the one for b has shares left */
+	plans(1, "tell a; tell b");
+	rules.share = 1;
+	plans(1, "make a; tell b");
+}
+
+static void test_its_own(void **state)
+{
+	shadow("s", "", 1, "a");
+	share("a", "", 1);
+	plans(1, "tell a");
+	/* placed, it stays its own however long that takes */
+	set(&shadows[0]->node, "n1");
+	plans(10, "tell a; next 60010");
+	plans(1000000, "tell a; next 60010");
+	set(&shares[0]->node, "n1");
+	plans(1000000, "");
+}
+
+static void test_settles(void **state)
+{
+	shadow("s", "n1", 1, "gone");
+	share("a", "", 1);
+	plans(1, "tell a; next 60001");
+	/* it can't be used by this one, it seems */
+	plans(60001, "make a; next 61001");
+	set(&shadows[0]->place, "elsewhere");
+	plans(60002, "make a; next 61001");
+	plans(61001, "make a; delete s");
+}
+
+static void test_full(void **state)
+{
+	shadow("s", "n1", 1, "a");
+	share("a", "n1", 1);
+	share("b", "n1", 1);
+	share("c", "", 1);
+	plans(1, "make c");
+	/* a second card on that node */
+	shadow("t", "n1", 1, "x");
+	plans(2, "tell c; next 60001");
+}
+
+static void test_quiet(void **state)
+{
+	shadow("s", "n1", 1, "a");
+	plans(5, "next 1005");
+	share("b", "n1", 1);
+	plans(900, "");
+	teardown(NULL);
+	shadow("s", "n1", 1, "a")->quiet = 5;
+	plans(1004, "next 1005");
+	plans(1005, "delete s");
+	shadows[0]->asked = true;
+	plans(1006, "");
+}
+
+static void test_ended(void **state)
+{
+	shadow("s", "n1", 1, "a")->over = true;
+	shadow("t", "", 1, "b");
+	share("a", "", 1);
+	/* the one that ended serves nobody, the other one may */
+	plans(1, "tell a; delete s");
+	set(&shadows[1]->place, "elsewhere");
+	plans(1, "make a; delete s; delete t");
+	shares[0]->over = true;
+	plans(1, "delete s; delete t");
+}
+
+static void test_cap(void **state)
+{
+	rules.account_cards = 2;
+	share("a", "", 1);
+	share("b", "", 1);
+	share("c", "", 1);
+	set(&shares[0]->place, "1");
+	set(&shares[1]->place, "2");
+	set(&shares[2]->place, "3");
+	plans(1, "make a; make b; tell c");
+	shares[0]->asked = true;
+	plans(1, "make b; tell c");
+	shadow("s", "n9", 2, "x")->quiet = 1;
+	plans(1, "tell b; tell c; next 1001");
+	set(&shadows[0]->account, "bob");
+	plans(1, "make b; tell c; next 1001");
+	rules.account_cards = 0;
+	plans(1, "make b; make c; next 1001");
+}
+
+static void test_later(void **state)
+{
+	share("a", "", 1)->later = 50;
+	plans(10, "next 50");
+	plans(50, "make a");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_one_serves_two, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_cards, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_its_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_settles, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_quiet, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_later, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
