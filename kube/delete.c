@@ -134,6 +134,7 @@ void kube_delete_pod(struct kube *kube, const char *namespace, const char *name,
 	del->req.method = "DELETE";
 	del->req.content_type = "application/json";
 	del->req.timeout_ms = kube->tune.request_ms;
+	del->req.forbidden_ms = kube->tune.forbidden_ms;
 	del->req.stall_ms = kube->tune.stall_ms;
 	del->req.done = on_done;
 	del->req.arg = del;

@@ -233,6 +233,8 @@ static struct kube_events *events_of(struct kube *kube)
 	kube->events = events;
 	events->req.method = "POST";
 	events->req.timeout_ms = kube->tune.request_ms;
+	/* the others wait meanwhile, and a namespace that ends takes none for good */
+	events->req.forbidden_ms = kube->tune.forbidden_ms / 4;
 	events->req.stall_ms = kube->tune.stall_ms;
 	events->req.prepare = prepare;
 	events->req.done = on_done;

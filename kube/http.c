@@ -229,6 +229,24 @@ static bool is_transient(long status)
 	return status == 408 || status == 429 || status >= 500;
 }
 
+/*
+ * Until a server that has just started knows all roles, it answers 403 to who will be allowed, for
+ * some seconds (k8s.io/kubernetes, plugin/pkg/auth/authorizer/rbac: its informers). Only one that
+ * stays at it means it.
+ */
+static bool is_forbidden_yet(struct kube_request *req, long status)
+{
+	uint64_t now = kube_now(req->kube);
+
+	if (status != 403) {
+		req->forbidden = 0;
+		return false;
+	}
+	if (req->forbidden == 0)
+		req->forbidden = now;
+	return now - req->forbidden < req->forbidden_ms;
+}
+
 /* No answer, or one that broke off. */
 static void broken(struct kube_request *req, CURLcode code)
 {
@@ -277,7 +295,7 @@ void kube_request_ended(struct kube_request *req, CURLcode code)
 	if (status == 401 && !req->reauthorized) {
 		req->reauthorized = true;
 		(void)uv_timer_start(&req->timer, on_start, 0, 0);
-	} else if (is_transient(status)) {
+	} else if (is_transient(status) || is_forbidden_yet(req, status)) {
 		/* bounded here against an overflow, and to what we stand in kube_request_again() */
 		after_s = after_s < 0 || after_s > 86400 ? 86400 : after_s;
 		kube_request_again(req, answer.err.msg, (uint64_t)after_s * 1000);
@@ -300,6 +318,7 @@ void kube_request_init(struct kube *kube, struct kube_request *req)
 void kube_request_start(struct kube_request *req, uint64_t delay_ms)
 {
 	req->reauthorized = false;
+	req->forbidden = 0;
 	(void)uv_timer_start(&req->timer, on_start, delay_ms, 0);
 }
 

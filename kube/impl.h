@@ -15,6 +15,7 @@
 struct kube_tune {
 	unsigned int backoff_min_ms, backoff_max_ms;
 	unsigned int retry_after_max_ms; /* a server can't silence us for longer */
+	unsigned int forbidden_ms; /* a server that starts forbids what it will allow */
 	unsigned int connect_ms;
 	unsigned int request_ms; /* a whole request that is no watch */
 	unsigned int stall_ms; /* ... and how long nothing may come meanwhile, not even headers */
@@ -49,6 +50,7 @@ struct kube_request {
 	struct gs_buf body;
 	unsigned int timeout_ms; /* for all of it */
 	unsigned int stall_ms; /* without a byte once a good answer began */
+	unsigned int forbidden_ms; /* so long 403 is no final answer: tune.forbidden_ms or 0 */
 	bool quiet_ok; /* a good answer that falls silent or lasts too long has ended well */
 	void (*prepare)(struct kube_request *req); /* before each try; may be NULL */
 	/* Bytes of a good answer; NULL: not wanted. -errno ends it, with that as answer.r. */
@@ -66,6 +68,7 @@ struct kube_request {
 	uint64_t begin; /* of this try */
 	unsigned int failures; /* in a row; set to 0 by who knows that it goes well */
 	bool good; /* this try got 2xx */
+	uint64_t forbidden; /* when the first 403 in a row came; 0: the last answer was none */
 	bool reauthorized; /* the token was read again because of a 401 */
 	bool failing; /* counts in kube->n_failing */
 	int data_error;

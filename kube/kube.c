@@ -17,6 +17,7 @@ static const struct kube_tune tune = {
 	.backoff_min_ms = 500,
 	.backoff_max_ms = 30000,
 	.retry_after_max_ms = 300000,
+	.forbidden_ms = 60000,
 	.connect_ms = 10000,
 	.request_ms = 120000,
 	.stall_ms = 30000,

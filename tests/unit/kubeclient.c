@@ -194,6 +194,7 @@ void kubeclient_open(struct kubeclient *client)
 	tune = &client->kube->tune;
 	tune->backoff_min_ms = 20;
 	tune->backoff_max_ms = 100;
+	tune->forbidden_ms = 0;
 	tune->stall_ms = 5000;
 	tune->event_gap_ms = 0;
 	tune->watch_short_ms = 200;

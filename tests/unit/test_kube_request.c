@@ -107,6 +107,28 @@ static void test_delete_conflict(void **state)
 	assert_int_equal(kubeclient_asked(&plain, "DELETE"), 3);
 }
 
+/* A server that starts forbids everything, for a while. */
+static void test_delete_forbidden_yet(void **state)
+{
+	plain.kube->tune.forbidden_ms = 60000;
+	kubeclient_put(&plain, "a/one", "u1", "Running", "");
+	kubeclient_tell(&plain, "{'op':'rule','match':'DELETE','status':403,'times':3}");
+	delete_pod("one", "u1");
+	kubeclient_until(&plain, "bad: ");
+	kubeclient_until(&plain, "well\ndone: 0 \n");
+	assert_int_equal(kubeclient_asked(&plain, "DELETE"), 4);
+}
+
+/* One that stays at it means it. */
+static void test_delete_forbidden(void **state)
+{
+	plain.kube->tune.forbidden_ms = 200;
+	kubeclient_tell(&plain, "{'op':'rule','match':'DELETE','status':403,'times':1000}");
+	delete_pod("one", "u1");
+	kubeclient_until(&plain, "done: -13 ");
+	assert_true(kubeclient_asked(&plain, "DELETE") > 1);
+}
+
 static void test_delete_refused(void **state)
 {
 	kubeclient_tell(&plain, "{'op':'rule','match':'DELETE','status':403,'body':"
@@ -524,6 +546,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(delete),
 		test(delete_conflict),
+		test(delete_forbidden_yet),
+		test(delete_forbidden),
 		test(delete_refused),
 		test(delete_no_name),
 		test(delete_retried),
