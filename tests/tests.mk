@@ -36,8 +36,14 @@ $(TEST_LIBS): tests/programs/fakenvml/fakenvml.c
 	$(call say,CC)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra $(if $(WERROR),-Werror) \
 		$(if $(findstring -old,$@),-DOLD) -fPIC -shared -o $@ $<
 
+# The agent's API client by hand, for tests/k8s.
+$(B)/tests/kubeclient: $(call objs,tests/k8s/kubeclient.c) $(B)/libgskube.a $(B)/libgpushare.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) $(PIE) -o $@ $^ \
+		$(JANSSON_LIBS) -luv -lcurl
+
 programs: $(TEST_PROGRAMS) $(TEST_LIBS)
-tests: $(UNIT_TESTS) programs
+tests: $(UNIT_TESTS) $(B)/tests/kubeclient programs
 
 # ---- Fuzzers: tests/fuzz/fuzz_<topic>.c becomes build/fuzz/fuzz_<topic>.
 ifdef FUZZ
@@ -156,10 +162,18 @@ bench-agent: ## what the agent costs: a return, an idle node, as METRIC lines [r
 	@packaging/deps.sh --if-root test
 	@tests/bench/bench-agent.sh
 
-check-k8s: ## a real API server, scheduler and kubelet (not built yet)
-check-k8s:
-	@echo "$@: not built yet" >&2; exit 2
+# Kubernetes is built first: the first time that takes longer than a test may.
+check-k8s: ## a real control plane, kubelet and containerd [root]
+	$(needs)
+	$(build)
+	@tests/k8s/cluster.sh --build
+	@tests/run k8s
+
+k8s-shell: ## a shell in a Kubernetes cluster of one node with our parts [root]
+	$(needs)
+	$(build)
+	@tests/k8s/cluster.sh
 
 .PHONY: programs tests fuzzers check check-packages check-unit check-golden check-san \
 	check-runtime check-deep bench-runtime fuzz-runtime demo demo-runtime check-vm check-node \
-	vm-shell check-k8s bench-kmod bench-agent
+	vm-shell check-k8s k8s-shell bench-kmod bench-agent

@@ -13,33 +13,21 @@ JSON objects on stdin, one a line; what it sees and gets are JSON objects on std
     {"refuse": "text"}                        Register fails with that; "" ends it
     {"leave": true}                           the stream and the connection end
 """
-import concurrent.futures
-import importlib
 import json
-import os
-import subprocess
 import sys
 import threading
 
 import grpc
 from google.protobuf import json_format
 
-PROTOS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../agent/proto")
+import protos
+
 out_lock = threading.Lock()
 
 
 def tell(**what):
     with out_lock:
         print(json.dumps(what, sort_keys=True), flush=True)
-
-
-def load(directory):
-    """The messages' classes, made from our proto files."""
-    subprocess.run(["protoc", f"--proto_path={PROTOS}", f"--python_out={directory}",
-                    "deviceplugin.proto", "podresources.proto"], check=True)
-    sys.path.insert(0, directory)
-    return (importlib.import_module("deviceplugin_pb2"),
-            importlib.import_module("podresources_pb2"))
 
 
 def as_dict(message):
@@ -49,31 +37,10 @@ def as_dict(message):
 class Kubelet:
     def __init__(self, directory):
         self.directory = directory
-        self.plugin_pb, self.pods_pb = load(directory)
+        self.plugin_pb, self.pods_pb = protos.load(directory)
         self.answers = {"pods": {}, "allocatable": {}}
         self.refusal = ""
         self.channel = None
-
-    def methods(self, pb, service):
-        """Each method of a service with its name on the wire and its types."""
-        descriptor = pb.DESCRIPTOR.services_by_name[service]
-        for method in descriptor.methods:
-            yield (method.name, f"/{descriptor.full_name}/{method.name}",
-                   getattr(pb, method.input_type.name), getattr(pb, method.output_type.name))
-
-    def serve(self, socket, pb, service, functions):
-        handlers = {
-            name: grpc.unary_unary_rpc_method_handler(
-                functions[name], request_deserializer=request.FromString,
-                response_serializer=response.SerializeToString)
-            for name, _, request, response in self.methods(pb, service) if name in functions}
-        server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
-        full_name = pb.DESCRIPTOR.services_by_name[service].full_name
-        server.add_generic_rpc_handlers((
-            grpc.method_handlers_generic_handler(full_name, handlers),))
-        server.add_insecure_port(f"unix:{self.directory}/{socket}")
-        server.start()
-        return server
 
     def register(self, request, context):
         tell(registered=as_dict(request))
@@ -99,7 +66,7 @@ class Kubelet:
         return lambda request, context: json_format.ParseDict(self.answers[key], kind())
 
     def call(self, method, request):
-        for name, path, request_type, response_type in self.methods(
+        for name, path, request_type, response_type in protos.methods(
                 self.plugin_pb, "DevicePlugin"):
             if name == method:
                 break
@@ -113,9 +80,9 @@ class Kubelet:
 
     def run(self):
         servers = [
-            self.serve("kubelet.sock", self.plugin_pb, "Registration",
-                       {"Register": self.register}),
-            self.serve("pods.sock", self.pods_pb, "PodResourcesLister", {
+            protos.serve(f"{self.directory}/kubelet.sock", self.plugin_pb, "Registration",
+                         {"Register": self.register}),
+            protos.serve(f"{self.directory}/pods.sock", self.pods_pb, "PodResourcesLister", {
                 "List": self.answer("pods", self.pods_pb.ListPodResourcesResponse),
                 "GetAllocatableResources":
                     self.answer("allocatable", self.pods_pb.AllocatableResourcesResponse)})]

@@ -62,6 +62,21 @@ node_spawn() {
 	disown $!
 }
 
+# node_end NAME [SIGNAL]: ends what node_spawn started under that name, and waits until it is gone.
+node_end() {
+	local parent waited=0
+	parent=$(<"$NODE_DIR/$1.pid")
+	# The number is nsenter's, which waits for it.
+	pkill "-${2:-TERM}" -P "$parent"
+	while [[ -e /proc/$parent ]]; do
+		if ((waited++ > 400)); then
+			echo "$1 does not end" >&2
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
 # node_hide FOLDER: an empty one in its place, inside. Where the machine has no such folder it gets
 # one, which goes away with the node.
 node_hide() {

@@ -42,14 +42,14 @@ tools_go() {
 # tools_build NAME. Prints the folder with the programs. Status 77: not possible here, and the
 # reason is printed instead; status 1: it should have worked (the log is on stderr).
 tools_build() {
-	local name=$1 source=$GS_TOP/tests/tools/$1 cache go key out log flags=() cgo=0
+	local name=$1 source=$GS_TOP/tests/tools/$1 cache go key out log flags=() cgo=0 limit=1200
 	cache=${GPUSHARE_TEST_CACHE:-/var/cache/gpushare-tests}
 
 	go=$(tools_go "$name") || {
 		echo "$go"
 		return 77
 	}
-	# shellcheck disable=SC1091 # sets flags and cgo
+	# shellcheck disable=SC1091 # sets flags, cgo and limit (seconds)
 	source "$source/build.conf"
 	if [[ $cgo == 1 ]] && ! command -v gcc >/dev/null; then
 		echo "needs a C compiler to build $name"
@@ -57,6 +57,7 @@ tools_build() {
 	fi
 	key=$({
 		cat "$source/go.mod" "$source/go.sum" "$source/build.conf"
+		find "$source" -name '*.go' -print0 | sort -z | xargs -0r cat
 		"$go" version
 	} | sha256sum | cut -c1-16)
 	out=$cache/tools/$name-$key
@@ -74,7 +75,7 @@ tools_build() {
 			GOCACHE=$("$go" env GOCACHE) GOMODCACHE=$("$go" env GOMODCACHE)
 			export GOCACHE=${GOCACHE:-$cache/go-build}
 			export GOMODCACHE=${GOMODCACHE:-$cache/go-mod}
-			timeout 1200 "$go" build -p "$(nproc)" -trimpath -buildvcs=false \
+			timeout "$limit" "$go" build -p "$(nproc)" -trimpath -buildvcs=false \
 				-ldflags '-s -w' "${flags[@]}" -o "$out/" tool >"$log" 2>&1 &&
 				touch "$out/.complete"
 		) 9>"$cache/tools/.lock" || {
