@@ -47,10 +47,10 @@ class Kubelet:
 
     def __init__(self):
         import grpc
-        import kubelet
+        import protos
         self.grpc = grpc
         if "deviceplugin_pb2" not in sys.modules:
-            kubelet.load(tempfile.mkdtemp(dir=fakenode.HOME))
+            protos.load(tempfile.mkdtemp(dir=fakenode.HOME))
         self.plugin_pb = sys.modules["deviceplugin_pb2"]
         self.pods_pb = sys.modules["podresources_pb2"]
         self.uses, self.servers = {}, []
