@@ -15,8 +15,11 @@
 #define WATCHED_MAX 4096
 /* Descriptors that are left for everything else. */
 #define SPARE 256
-/* One that ended before it was watched: that is known by the next look. */
-#define MISSED_MS 50
+/*
+ * Looking at everything takes a while, and a borrower most often ends because a user waits for his
+ * card: of that the kernel module tells, and it comes first.
+ */
+#define ENDED_MS 200
 
 struct end {
 	struct agent *agent;
@@ -47,7 +50,7 @@ static void on_end(uv_poll_t *poll, int status, int events)
 	(void)status, (void)events;
 	/* it stays readable */
 	(void)uv_poll_stop(poll);
-	reconcile_soon(end->agent, 0);
+	reconcile_soon(end->agent, ENDED_MS);
 }
 
 static struct end *find(struct ends *ends, const struct gs_hook_record *hook)
@@ -81,7 +84,7 @@ static void add(struct agent *agent, const struct gs_hook_record *hook)
 	int fd = open_process(hook);
 
 	if (fd == -ESRCH)
-		reconcile_soon(agent, MISSED_MS);
+		reconcile_soon(agent, ENDED_MS);
 	else if (fd == -ENOSYS)
 		ends->max = 0;
 	if (fd < 0)
