@@ -18,8 +18,8 @@ declare -A group=(
 		protobuf-compiler"
 	[test]="libcmocka-dev bats runc crun containerd podman docker.io busybox-static uidmap
 		slirp4netns fuse-overlayfs iptables iproute2 util-linux procps python3
-		python3-grpcio python3-protobuf protobuf-compiler valgrind strace openssl
-		patch zsh"
+		python3-grpcio python3-protobuf python3-yaml protobuf-compiler valgrind strace
+		openssl patch zsh"
 	[lint]="clang-format-14 clang-tidy-14 cppcheck shellcheck mandoc python3
 		libcmocka-dev"
 	[fuzz]="clang-14 libclang-rt-14-dev llvm-14"
