@@ -296,7 +296,7 @@ static void on_timer(uv_timer_t *timer)
 	const struct controller_settings *s = &shadows->controller->settings;
 	const struct shadow_rules rules = { s->share, s->account_cards, s->quiet_ms };
 	uint64_t now = uv_now(timer->loop) + 1;
-	struct shadow_plan plan;
+	struct shadow_plan plan = { 0 };
 
 	if (!leader_is(shadows->controller))
 		return;

@@ -14,6 +14,7 @@ Tests steer it through the socket DIR/admin.sock: one JSON object a connection, 
   {"op": "remove", "pod": "ns/name"}    takes it away
   {"op": "set", "path": P, "object": O} makes or changes any object; P is its path in the API
   {"op": "unset", "path": P}            takes it away
+  {"op": "fill", "n": N, "object": O}   makes N pods fill/p0, ...; %d in O is the number
   {"op": "get", "path": P}              shows it
   {"op": "bookmark"}                    sends one to every watch
   {"op": "expire"}                      resourceVersions up to now are too old to watch from
@@ -117,6 +118,10 @@ def admin(ask):
         record("DELETED", key, state.objects[key])
     elif op == "set":
         put(path_key(ask["path"])[:3], ask["object"])
+    elif op == "fill":
+        for i in range(ask["n"]):
+            key = "/api/v1/pods", "fill", "p%d" % i
+            state.objects[key] = json.loads(json.dumps(ask["object"]).replace("%d", str(i)))
     elif op == "unset":
         key = path_key(ask["path"])[:3]
         record("DELETED", key, state.objects[key])

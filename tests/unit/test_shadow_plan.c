@@ -74,7 +74,7 @@ static void plans(uint64_t now, const char *wanted)
 {
 	static const char *const acts[] = { "make", "delete", "tell" };
 	struct gs_buf text = { 0 };
-	struct shadow_plan plan;
+	struct shadow_plan plan = { 0 };
 	char *got;
 
 	shadow_plan(shares, n_shares, shadows, n_shadows, &rules, now, &plan);
