@@ -7,8 +7,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 kernel=${KERNEL:-6.1}
 
+echo "demo: kernel, node, story: a quarter of an hour the first time, one minute later"
 echo "demo: building the node: Linux $kernel, systemd, containerd, two stand-in cards"
-tests/node/build.sh "$kernel" "build/node/$kernel" 2>&1 | sed 's/^/demo: /'
+tests/node/build.sh "$kernel" "build/node/$kernel" 2>&1 |
+	sed -uE '/^  [A-Z]+\t/d; s/^/demo: /' # without make's line for each file
 echo "demo: booting it (no KVM is needed: everything takes its time)"
 export COLOR=
 [[ ! -t 1 ]] || COLOR=1

@@ -101,6 +101,8 @@ dind_exec container_exec team/dev dind -- train fgpu echo /dev/fakegpu0 4711 >/t
 good "his call was served: $(</tmp/back)"
 
 title "What happened in between"
+say "In milliseconds from the touch. kernel: as the module measured it; card: the driver's own log;"
+say "agent: when it wrote the line, which it does after it has acted. All of it in an emulator."
 sleep 1
 /usr/bin/python3 /vm/extra/timeline.py "$since" "$log" || wrong "the order is wrong"
 fact "the spot container is gone" wait_for 60 sh -c '! pgrep -f "[f]gpu alloc" >/dev/null'

@@ -66,7 +66,10 @@ tools_build() {
 		log=$cache/tools/$name-$key.log
 		# Two test files may want the same tools at once.
 		(
-			flock 9
+			flock -n 9 || {
+				echo "$name: waiting for another run that builds tools" >&2
+				flock 9
+			}
 			[[ ! -e $out/.complete ]] || exit 0
 			rm -rf "$out"
 			mkdir "$out" && cd "$source" || exit 1
