@@ -172,7 +172,8 @@ KMOD_OUT ?= build/kmod
 
 kmod: ## KDIR=/lib/modules/.../build: gpushare.ko, into build/kmod/
 	@[ -e "$(KDIR)/Makefile" ] || { \
-		echo "kmod: no kernel headers in $(KDIR); KDIR= names others" >&2; exit 2; }
+		echo "kmod: no kernel headers in $(KDIR) (linux-headers-*);" \
+			"KDIR= names others" >&2; exit 2; }
 	@mkdir -p $(KMOD_OUT)/src
 	@cp -pr VERSION include kmod $(KMOD_OUT)/src
 	$(MAKE) -C $(KDIR) M=$(abspath $(KMOD_OUT))/src/kmod $(if $(WERROR),KCFLAGS=-Werror) modules

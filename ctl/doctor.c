@@ -225,7 +225,8 @@ const struct ctl_verb ctl_doctor = {
 		"something is wrong. As root, or some of it can't be seen.\n"
 		"\n"
 		"  -o json        one JSON object instead\n"
-		"  --root FOLDER  the node's files are below FOLDER; its kernel is not asked\n"
+		"  --root FOLDER  the node's files are below FOLDER, its /proc and /sys too; its\n"
+		"                 kernel module is not asked\n"
 		"\n"
 		"Example: gpusharectl doctor -o json | jq -r '.findings[] | select(.mend).mend'\n",
 	.run = run,

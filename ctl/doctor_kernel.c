@@ -15,6 +15,7 @@
 #include "ctl/root.h"
 
 #define MODULE "/sys/module/gpushare"
+#define SOURCES "/usr/src/gpushare-" GPUSHARE_VERSION
 
 void doctor_kernel(struct doctor *d)
 {
@@ -127,8 +128,12 @@ void doctor_module(struct doctor *d)
 				     "the kernel module is not loaded: nothing is lent");
 		else
 			doctor_wrong(d,
-				     gs_asprintf("dkms install gpushare/" GPUSHARE_VERSION
+				     gs_asprintf("%sdkms install gpushare/" GPUSHARE_VERSION
 						 " -k %s && modprobe gpushare",
+						 root_has(d->root, SOURCES) ?
+							 "" :
+							 "install the package gpushare-dkms, or: "
+							 "make install-dkms; then: ",
 						 d->release ? d->release : "$(uname -r)"),
 				     "the kernel module is not loaded, and there is none for this "
 				     "kernel: nothing is lent");

@@ -364,6 +364,8 @@ static int read_option(struct watching *w, int opt)
 		w->lend_after_ms = (int64_t)ms;
 		return CTL_OK;
 	case 'n':
+		if (!*optarg || strlen(optarg) > GS_NAME_MAX)
+			return ctl_misused(&ctl_kmod, "--name takes 1 to %d bytes", GS_NAME_MAX);
 		w->name = optarg;
 		return CTL_OK;
 	case 'h':

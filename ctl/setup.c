@@ -235,9 +235,11 @@ static int complete(struct options *options, struct gs_config *config)
 		return CTL_OK;
 	if (!root_stat(node->root, node->binary, &st) || !S_ISREG(st.st_mode) ||
 	    !(st.st_mode & 0111)) {
+		cleanup_free char *path = root_path(node->root, node->binary);
+
 		ctl_say("%s: not there, or not executable: install it first, or every container of "
 			"the handler would fail",
-			node->binary);
+			path);
 		return CTL_FAILED;
 	}
 	return CTL_OK;

@@ -181,7 +181,10 @@ healthy() {
 @test "faults: the module is not loaded, or not built for this kernel" {
 	good_node
 	rm -r "$root/sys/module/gpushare"
+	finds module 'there is none for this kernel' 'or: make install-dkms; then: dkms install'
+	mkdir -p "$root/usr/src/gpushare-$(cat VERSION)"
 	finds module 'there is none for this kernel' 'dkms install gpushare/.* -k 6.1.0-99-amd64'
+	[[ $(json '[f["mend"] for f in d["findings"] if f["check"] == "module"][0]') == dkms* ]]
 	: | node_file /lib/modules/6.1.0-99-amd64/updates/dkms/gpushare.ko
 	finds module 'is not loaded: nothing' 'modprobe gpushare$'
 }

@@ -32,7 +32,8 @@ no_module() {
 		"kmod watch --pid $$ --cgroup / /dev/null" \
 		"kmod watch --pid $$ --pid $$ /dev/null" \
 		"kmod watch --pid $$ --lend-after 10 /dev/null" \
-		"kmod watch --pid $$ --lend-after 2000h /dev/null"; do
+		"kmod watch --pid $$ --lend-after 2000h /dev/null" \
+		"kmod watch --pid $$ --name $(printf %0128d 0) /dev/null"; do
 		# shellcheck disable=SC2086 # words
 		ctl $call
 		got 2 '' '^gpusharectl: [^:]'

@@ -336,7 +336,7 @@ refused() {
 @test "without the runtime's program nothing is set up" {
 	debian
 	rm "$root/usr/bin/gpushare-runtime"
-	refused '/usr/bin/gpushare-runtime: not there, or not executable'
+	refused "$root/usr/bin/gpushare-runtime: not there, or not executable"
 	program gpushare-runtime ''
 	mkdir -p "$root/opt"
 	mv "$root/usr/bin/gpushare-runtime" "$root/opt/"
