@@ -9,32 +9,8 @@ setup_file() {
 	image_build
 	node_start
 	control_start
+	kubectl apply -f "$GS_TOP/tests/k8s/agent.yaml"
 	kubectl apply -f - <<-EOT
-		apiVersion: v1
-		kind: Namespace
-		metadata: {name: gpushare-system}
-		---
-		apiVersion: v1
-		kind: ServiceAccount
-		metadata: {name: client, namespace: gpushare-system}
-		---
-		apiVersion: v1
-		kind: ServiceAccount
-		metadata: {name: stranger, namespace: gpushare-system}
-		---
-		apiVersion: rbac.authorization.k8s.io/v1
-		kind: ClusterRole
-		metadata: {name: client}
-		rules:
-		- {apiGroups: [""], resources: [pods], verbs: [list, watch, delete]}
-		- {apiGroups: [""], resources: [events], verbs: [create, patch]}
-		---
-		apiVersion: rbac.authorization.k8s.io/v1
-		kind: ClusterRoleBinding
-		metadata: {name: client}
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: client}
-		subjects: [{kind: ServiceAccount, name: client, namespace: gpushare-system}]
-		---
 		# Pods of a node that is not there would be collected.
 		apiVersion: v1
 		kind: Node

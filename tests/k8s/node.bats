@@ -78,8 +78,3 @@ teardown_file() {
 registered() {
 	(($(grep -c registered "$NODE_DIR/log/vendorplugin") == $1))
 }
-
-# events_say POD PATTERN
-events_say() {
-	kubectl events --for "pod/$1" | grep -q "$2"
-}

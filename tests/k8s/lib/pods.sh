@@ -11,7 +11,8 @@ vendor_plugin_start() {
 		card-0=/dev/nvidia0 card-1=/dev/nvidia1
 }
 
-# pod_spec NAME [RESOURCE=NUMBER…]: prints a pod that sleeps, with one container, main.
+# pod_spec NAME [RESOURCE=NUMBER…]: prints a pod that sleeps, with one container, main. POD_CLASS
+# is its runtime class, POD_ANNOTATIONS are members of its annotations.
 pod_spec() {
 	local name=$1 resource limits=
 	shift
@@ -21,8 +22,9 @@ pod_spec() {
 	cat <<-EOT
 		apiVersion: v1
 		kind: Pod
-		metadata: {name: $name}
+		metadata: {name: $name, annotations: {${POD_ANNOTATIONS:-}}}
 		spec:
+		  runtimeClassName: ${POD_CLASS:-}
 		  terminationGracePeriodSeconds: 0
 		  automountServiceAccountToken: false
 		  containers:
@@ -58,6 +60,11 @@ pod_probe() {
 node_has() {
 	[[ $(kubectl get node "$CLUSTER_NODE" -o json |
 		json - "d['status']['allocatable'].get('$1')") == "$2" ]]
+}
+
+# events_say POD PATTERN: an Event on it does.
+events_say() {
+	kubectl events --for "pod/$1" | grep -q "$2"
 }
 
 # pods_delete: all of the namespace default; waits until they are gone.

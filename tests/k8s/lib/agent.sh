@@ -1,0 +1,58 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# gpushared on the node of a test cluster.
+
+# agent_config: our configuration, with a vendor whose inventory are files: cards without a driver
+# have no other. It calls its cards as vendor_plugin_start does.
+agent_config() {
+	local number
+	mkdir -p "$NODE_DIR/vendors"
+	cp "$GS_TOP"/vendors/*.json "$NODE_DIR/vendors"
+	"$GS_PYTHON" - "$GS_TOP/vendors/nvidia.json" "$NODE_DIR" <<-'EOT'
+		import json, sys
+		vendor, node = json.load(open(sys.argv[1])), sys.argv[2]
+		vendor["inventory"] = {
+		    "source": "files", "cards": node + "/cards/card[0-9]*",
+		    "nodes": ["/dev/nvidia{number}"],
+		    "fields": {"uuid": "uuid", "number": "index"}, "id": "{uuid}", "select": "{uuid}"}
+		vendor["load"] = {
+		    "source": "files", "busy": "load", "memory_used": "mem_used",
+		    "memory_total": "mem_total", "processes": "open-files"}
+		json.dump(vendor, open(node + "/vendors/nvidia.json", "w"))
+	EOT
+	for number in 0 1; do
+		mkdir -p "$NODE_DIR/cards/card$number"
+		(
+			cd "$NODE_DIR/cards/card$number" || exit
+			echo "card-$number" >uuid
+			echo "$number" >index
+			echo 0 >load
+			echo 0 >mem_used
+			echo 1000 >mem_total
+		)
+	done
+	config_write "vendor_dirs=[\"$NODE_DIR/vendors\"]" "agent=$(
+		cat <<-EOT
+			{"probe": "$GS_BIN/gpushare-probe", "load_period": "500ms",
+			 "kubernetes": {"server": "$CLUSTER_SERVER", "node": "$CLUSTER_NODE",
+			                "ca_file": "$NODE_DIR/pki/ca.crt",
+			                "token_file": "$NODE_DIR/agent.token"}}
+		EOT
+	)"
+}
+
+# agent_account: the agent's account, with the rights that it needs, and a token of it.
+agent_account() {
+	kubectl apply -f "$GS_TOP/tests/k8s/agent.yaml" >/dev/null
+	kubectl create token -n gpushare-system gpushared >"$NODE_DIR/agent.token"
+}
+
+# agent_start: may be called again after agent_stop.
+agent_start() {
+	node_spawn gpushared "$GS_BIN/gpushared"
+	node_wait 30 gpushared "$GS_BIN/gpusharectl" status
+}
+
+agent_stop() {
+	node_end gpushared "${1:-TERM}"
+}
