@@ -13,8 +13,8 @@ agent_config() {
 		vendor, node = json.load(open(sys.argv[1])), sys.argv[2]
 		vendor["inventory"] = {
 		    "source": "files", "cards": node + "/cards/card[0-9]*",
-		    "nodes": ["/dev/nvidia{number}"],
-		    "fields": {"uuid": "uuid", "number": "index"}, "id": "{uuid}", "select": "{uuid}"}
+		    "nodes": ["/dev/nvidia{number}"], "id": "{uuid}", "select": "{uuid}",
+		    "fields": {"uuid": "uuid", "number": "index"}}
 		vendor["load"] = {
 		    "source": "files", "busy": "load", "memory_used": "mem_used",
 		    "memory_total": "mem_total", "processes": "open-files"}
