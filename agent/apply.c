@@ -246,6 +246,25 @@ static bool renew_borrower(struct job *job, const struct plan_watch *w, const st
 	return false;
 }
 
+/*
+ * What a container did before it was watched nobody saw, and its mappings were not taken away: a
+ * lent holding that it joins comes back. (One that starts has asked for that; but there may have been
+ * no agent.)
+ */
+static void take_back(struct job *job, const struct plan_watch *w, const struct gs_kwatch *k)
+{
+	for (size_t i = 0; w->role == GS_MEMBER && i < w->holdings.n; i++) {
+		const char *name = w->holdings.v[i];
+		const struct gs_kholding *h = gs_kstate_holding(job->state, name);
+		struct gs_err err = { 0 };
+
+		if (!h || h->state != GS_LENT || (k && gs_strv_has(&k->holdings, name)))
+			continue;
+		(void)report(job, gs_klink_withdraw(job->link, name, &err), &err,
+			     "take back holding", name);
+	}
+}
+
 static void set_watches(struct job *job, bool borrowers)
 {
 	for (size_t i = 0; i < job->plan->n_watches; i++) {
@@ -260,8 +279,11 @@ static void set_watches(struct job *job, bool borrowers)
 		if (k && w->role == GS_BORROWER) {
 			joins = renew_borrower(job, w, k);
 		} else if (k && !fits(job, w, k, &joins)) {
+			take_back(job, w, NULL);
 			(void)gs_klink_watch_del(job->link, w->name, &err);
 			joins = true;
+		} else if (joins) {
+			take_back(job, w, k);
 		}
 		if (!joins)
 			continue;

@@ -259,6 +259,30 @@ static void a_container_made_anew_under_its_id(void **state)
 	expect(s, "del watch w\nrefused watch w: open the cgroup /sys/fs/cgroup/a/c\n");
 }
 
+/* What it did so far nobody saw: the card is not lent to anybody meanwhile. */
+static void who_joins_what_is_lent(void **state)
+{
+	struct scene *s = *state;
+
+	s->kholding.state = GS_LENT;
+	expect(s, "");
+	s->state.n_watches = 0;
+	expect(s, "withdraw h\nset watch w h\n");
+	s->kholding.state = GS_RETURNING;
+	expect(s, "set watch w h\n");
+	s->kholding.state = GS_LENT;
+	s->state.n_watches = 1;
+	s->container.hook.pid_ns = 5002;
+	expect(s, "withdraw h\ndel watch w\nset watch w h\n");
+	s->container.hook.pid_ns = 5001;
+	gs_strv_free(&s->kwatch.holdings);
+	gs_strv_add(&s->kwatch.holdings, "g");
+	gs_strv_add(&s->watch.holdings, "g");
+	expect(s, "withdraw h\nset watch w h\n");
+	refused_call = "withdraw";
+	expect(s, "withdraw h\nrefused take back holding h: files are open\nset watch w h\n");
+}
+
 static void a_borrower_made_anew_under_its_id(void **state)
 {
 	struct scene *s = *state;
@@ -347,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(times_alone_are_changed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_container_made_anew_under_its_id, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(who_joins_what_is_lent, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_borrower_made_anew_under_its_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_borrower_whose_forerunner_is_not_gone, setup,
 						teardown),
