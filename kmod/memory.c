@@ -117,6 +117,9 @@ static bool may_fork(struct task_struct *task)
 {
 	bool ret;
 
+	/* The kernel's own, which never fork, keep what their maker was in. */
+	if (task->flags & PF_IO_WORKER)
+		return false;
 	/* Who has memory has a stack, and both are kept until the lock is given up. */
 	task_lock(task);
 	ret = task->mm && is_fork(task);

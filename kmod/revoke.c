@@ -33,6 +33,7 @@
  */
 #define LOOK_MAX (HZ / 4)
 #define LEARN_WAIT HZ
+#define LEARN_MAX 4 /* at once: they wait for gs_hooks, in the queue of the holdings' clocks */
 
 /* ---- One mapping. */
 
@@ -340,6 +341,8 @@ struct learn {
 	unsigned long access;
 };
 
+static atomic_t learning = ATOMIC_INIT(0);
+
 static void learn_free(struct kref *ref)
 {
 	kfree(container_of(ref, struct learn, ref));
@@ -356,27 +359,9 @@ static void learn_work(struct work_struct *work)
 	if (node && !gs_node_hook_map(node, learn->fault, GS_FAULT, NULL))
 		(void)gs_node_hook_map(node, learn->access, GS_ACCESS, NULL);
 	mutex_unlock(&gs_hooks);
+	atomic_dec(&learning);
 	complete_all(&learn->done);
 	fput(learn->file);
-	kref_put(&learn->ref, learn_free);
-}
-
-/* Hooks them, if that can be done soon: the caller has his mmap lock. Once for a driver. */
-static void learn_map(struct vm_area_struct *vma)
-{
-	struct learn *learn = kzalloc(sizeof(*learn), GFP_KERNEL);
-
-	if (!learn)
-		return;
-	kref_init(&learn->ref);
-	init_completion(&learn->done);
-	INIT_WORK(&learn->work, learn_work);
-	learn->file = get_file(vma->vm_file);
-	learn->fault = (unsigned long)vma->vm_ops->fault;
-	learn->access = (unsigned long)vma->vm_ops->access;
-	kref_get(&learn->ref);
-	queue_work(gs_clock_wq, &learn->work);
-	(void)wait_for_completion_killable_timeout(&learn->done, LEARN_WAIT);
 	kref_put(&learn->ref, learn_free);
 }
 
@@ -392,6 +377,36 @@ static int is_hooked(const struct vm_area_struct *vma)
 		ret = gs_node_has_map(node, (unsigned long)vma->vm_ops->fault, GS_FAULT);
 	rcu_read_unlock();
 	return ret;
+}
+
+/* Hooks them, if that can be done soon: the caller has his mmap lock. Once for a driver. */
+static void learn_map(struct vm_area_struct *vma)
+{
+	unsigned long until = jiffies + LEARN_WAIT;
+	struct learn *learn;
+
+	/* Others are at it, for the same function as a rule. */
+	while (atomic_inc_return(&learning) > LEARN_MAX) {
+		atomic_dec(&learning);
+		schedule_timeout_killable(1);
+		if (is_hooked(vma) || time_after(jiffies, until) || fatal_signal_pending(current))
+			return;
+	}
+	learn = kzalloc(sizeof(*learn), GFP_KERNEL);
+	if (!learn) {
+		atomic_dec(&learning);
+		return;
+	}
+	kref_init(&learn->ref);
+	init_completion(&learn->done);
+	INIT_WORK(&learn->work, learn_work);
+	learn->file = get_file(vma->vm_file);
+	learn->fault = (unsigned long)vma->vm_ops->fault;
+	learn->access = (unsigned long)vma->vm_ops->access;
+	kref_get(&learn->ref);
+	queue_work(gs_clock_wq, &learn->work);
+	(void)wait_for_completion_killable_timeout(&learn->done, LEARN_WAIT);
+	kref_put(&learn->ref, learn_free);
 }
 
 void gs_revoke_new(struct vm_area_struct *vma)
