@@ -210,7 +210,7 @@ static long wait_for(struct gs_holding *holding, unsigned int round, bool anew, 
 	if (!anew)
 		gs_freezer_ignore(true);
 	for (;;) {
-		prepare_to_wait(&holding->wait, &wait, state);
+		prepare_to_wait_exclusive(&holding->wait, &wait, state);
 		if (!still_held(holding, round))
 			break;
 		if (signal_pending_state(state, current)) {

@@ -102,6 +102,7 @@ struct gs_node {
  * @held_round: callers that waited in this round, held_since its first (jiffies)
  * @mappings: of its members, that the last LEND took away
  * @faults: touches of those since then
+ * @waker: lets those go on who are too many to be woken under gs_lock
  */
 struct gs_holding {
 	struct list_head link;

@@ -121,6 +121,36 @@ void gs_holding_hasten(struct gs_holding *holding)
 	gs_holding_tick_in(holding, 0);
 }
 
+/*
+ * Waking takes a microsecond or two for each, and a member may have a hundred thousand threads.
+ * They wait exclusively, so that they can be woken by the dozen.
+ */
+#define WAKE_NOW 64u
+
+void gs_holding_wake(struct work_struct *work)
+{
+	struct gs_holding *holding = container_of(work, struct gs_holding, waker);
+	unsigned int left;
+
+	for (left = READ_ONCE(holding->held); left; left -= min(left, WAKE_NOW)) {
+		wake_up_nr(&holding->wait, WAKE_NOW);
+		cond_resched();
+	}
+	gs_holding_put(holding);
+}
+
+/* gs_lock held. */
+static void wake_held(struct gs_holding *holding)
+{
+	if (holding->held <= WAKE_NOW) {
+		wake_up_all(&holding->wait);
+		return;
+	}
+	kref_get(&holding->ref);
+	if (!queue_work(gs_wq, &holding->waker))
+		gs_holding_put(holding);
+}
+
 static void let_go(struct gs_holding *holding)
 {
 	struct gs_notice *notice;
@@ -132,7 +162,7 @@ static void let_go(struct gs_holding *holding)
 		notice->held_ms = jiffies_to_msecs(jiffies - holding->held_since);
 		notice->faults = holding->faults;
 	}
-	wake_up_all(&holding->wait);
+	wake_held(holding);
 }
 
 /* A state is left, another entered. gs_lock held. */

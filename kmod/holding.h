@@ -124,6 +124,9 @@ void gs_holding_hasten(struct gs_holding *holding);
 /** gs_holding_tick() - the work of a holding's clock: is it silent now, is its return over? */
 void gs_holding_tick(struct work_struct *work);
 
+/** gs_holding_wake() - the work that wakes many. */
+void gs_holding_wake(struct work_struct *work);
+
 /** gs_holding_tick_in() - lets that run after @delay jiffies, not before. Context: gs_lock held. */
 void gs_holding_tick_in(struct gs_holding *holding, unsigned long delay);
 

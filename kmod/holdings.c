@@ -107,6 +107,7 @@ int gs_holding_set(const struct gs_holding_spec *spec, struct netlink_ext_ack *e
 	holding->since = gs_clock();
 	INIT_LIST_HEAD(&holding->links);
 	init_waitqueue_head(&holding->wait);
+	INIT_WORK(&holding->waker, gs_holding_wake);
 	INIT_DELAYED_WORK(&holding->tick, gs_holding_tick);
 
 	spin_lock(&gs_lock);

@@ -62,7 +62,7 @@
 #include <unistd.h>
 
 #define MAX_MAPS 64
-#define MAX_THREADS 128
+#define MAX_THREADS 16384
 #define MAX_SAMPLES 200000
 
 static struct map {
@@ -241,13 +241,16 @@ static void *ring(void *arg)
 static int do_ring(char **argv)
 {
 	struct ring r = { .map = map_of(argv), .times = number(argv, 3, 1) };
+	static pthread_t threads[MAX_THREADS];
 	unsigned long n = number(argv, 2, 2), i;
-	pthread_t threads[MAX_THREADS];
+	pthread_attr_t attr;
 
 	if (!r.map)
 		return -1;
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setstacksize(&attr, 32768);
 	for (i = 0; i < n && i < MAX_THREADS; i++)
-		if ((errno = pthread_create(&threads[i], NULL, ring, &r)))
+		if ((errno = pthread_create(&threads[i], &attr, ring, &r)))
 			return -1;
 	while (i)
 		(void)pthread_join(threads[--i], NULL);
