@@ -18,13 +18,6 @@
 /* How long somebody waits who can't give up the mmap lock, before he comes again. */
 #define SHORT_WAIT (HZ / 50 + 1)
 /*
- * How long after the return a fault of the kernel's own is held. Its system call may have any lock
- * meanwhile, also one that all others need (the network's, while it lists addresses), and a member
- * chooses which. After that it goes on: its user is back, and has been told of.
- */
-#define KERNEL_HOLD_MAX_MS 3000u
-
-/*
  * The process that lives in that memory, with a reference; NULL if there is none any more.
  * (mm->owner is not on every kernel.)
  */
@@ -101,12 +94,17 @@ int gs_gate_access(const struct vm_area_struct *vma)
 	return ret;
 }
 
-/* For how long may a fault of the kernel's own still be held, in jiffies? gs_lock held. */
+/*
+ * For how long may a fault of the kernel's own still be held, in jiffies? Its system call may have
+ * any lock meanwhile, also one that all others need (the network's, while it lists addresses), and a
+ * member chooses which. So some time after the return it goes on: its user is back, and has been
+ * told of. gs_lock held.
+ */
 static long kernel_rest(const struct gs_holding *holding)
 {
-	u64 ms = div_u64(gs_clock() - holding->since, NSEC_PER_MSEC);
+	u64 ms = div_u64(gs_clock() - holding->since, NSEC_PER_MSEC), most = gs_kernel_hold_max();
 
-	return ms < KERNEL_HOLD_MAX_MS ? (long)msecs_to_jiffies(KERNEL_HOLD_MAX_MS - ms) : 0;
+	return ms < most ? (long)msecs_to_jiffies(most - ms) : 0;
 }
 
 /*

@@ -135,6 +135,7 @@ struct gs_holding {
 	u64 faults;
 	struct list_head links; /* gs_link.of_holding */
 	wait_queue_head_t wait;
+	struct work_struct waker;
 	struct delayed_work tick;
 };
 
@@ -245,5 +246,8 @@ u32 gs_features(void);
 u32 gs_default_lend_after(void);
 u32 gs_default_hold_max(void);
 u32 gs_default_settle(void);
+
+/** gs_kernel_hold_max() - for how long a fault of the kernel's own is held, in milliseconds. */
+u32 gs_kernel_hold_max(void);
 
 #endif

@@ -26,6 +26,12 @@ module_param(hold_max_ms, uint, 0644);
 MODULE_PARM_DESC(hold_max_ms, "milliseconds after a return at which held callers go on, whatever "
 			      "the borrowers do (default 30000)");
 
+static unsigned int kernel_hold_max_ms = 3000;
+module_param(kernel_hold_max_ms, uint, 0644);
+MODULE_PARM_DESC(kernel_hold_max_ms,
+		 "milliseconds after a return at which a system call goes on that uses a mapping "
+		 "of the card; it may have locks that others need (default 3000)");
+
 static unsigned int settle_ms = 500;
 module_param(settle_ms, uint, 0644);
 MODULE_PARM_DESC(settle_ms, "milliseconds from the borrowers' last close to the release, when no "
@@ -49,6 +55,11 @@ u32 gs_default_lend_after(void)
 u32 gs_default_hold_max(void)
 {
 	return clamp(READ_ONCE(hold_max_ms), 1u, GS_HOLD_MAX_MAX_MS);
+}
+
+u32 gs_kernel_hold_max(void)
+{
+	return min(READ_ONCE(kernel_hold_max_ms), GS_HOLD_MAX_MAX_MS);
 }
 
 u32 gs_default_settle(void)

@@ -108,6 +108,7 @@ done
 # ---- The kernel touches the card for somebody, with a lock that others need.
 
 mkdir /tmp/folder
+echo 6000 >/sys/module/gpushare/parameters/kernel_hold_max_ms
 bell list $m map $card , add 0 , ready /tmp/list.ready , until /tmp/list.go , list 0 /tmp/folder
 bell user $m map $card , add 0 , ready /tmp/user.ready , until /tmp/user.go , add 0
 up list user
@@ -118,7 +119,7 @@ go user
 touch /tmp/folder/file &
 innocent=$!
 check "... who waits for its lock does not wait for long" \
-	wait_for 10 is_over $innocent
+	wait_for 20 is_over $innocent
 check "... for it goes on" soon list
 is "... and its user is held on" "$(h state) $(h held)" "returning 1"
 here "he goes on" back
