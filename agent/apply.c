@@ -248,8 +248,8 @@ static bool renew_borrower(struct job *job, const struct plan_watch *w, const st
 
 /*
  * What a container did before it was watched nobody saw, and its mappings were not taken away: a
- * lent holding that it joins comes back. (One that starts has asked for that; but there may have been
- * no agent.)
+ * lent holding that it joins comes back. (One that starts has asked for that; but there may have
+ * been no agent.)
  */
 static void take_back(struct job *job, const struct plan_watch *w, const struct gs_kwatch *k)
 {

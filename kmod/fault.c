@@ -96,8 +96,8 @@ int gs_gate_access(const struct vm_area_struct *vma)
 
 /*
  * For how long may a fault of the kernel's own still be held, in jiffies? Its system call may have
- * any lock meanwhile, also one that all others need (the network's, while it lists addresses), and a
- * member chooses which. So some time after the return it goes on: its user is back, and has been
+ * any lock meanwhile, also one that all others need (the network's, while it lists addresses), and
+ * a member chooses which. So some time after the return it goes on: its user is back, and has been
  * told of. gs_lock held.
  */
 static long kernel_rest(const struct gs_holding *holding)
