@@ -138,8 +138,9 @@ gpushare-runtime delete side
 must "restarted, with no agent there" runtime run side
 pid_ns=''
 must "restarted: the agent starts" agent_start
-must "restarted: the card is borrowed" spot_of_main
+# What it did meanwhile nobody saw: the card comes back, and is lent once more.
 check "restarted: by its new cgroup" wait_for "$long" by_cgroup side
+must "restarted: the card is borrowed" spot_of_main
 check "restarted: a call of side" call side fakegpu0 15
 returned "restarted: a call of side" 15
 
