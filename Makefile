@@ -194,7 +194,8 @@ install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manua
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(SBINDIR) $(DESTDIR)$(LIBEXECDIR)
 	$(INSTALL) -d $(DESTDIR)$(DATADIR)/vendors.d
 	@$(call put,0644,$(VENDORS),$(DATADIR)/vendors.d)
-	@$(call put,0755,$(B)/gpushare-hook $(B)/gpushare-spec $(B)/gpushare-probe,$(LIBEXECDIR))
+	@$(call put,0755,$(B)/gpushare-hook $(B)/gpushare-spec $(B)/gpushare-probe \
+		packaging/may-remove,$(LIBEXECDIR))
 	@$(call put,0755,$(B)/gpushare-runtime $(B)/gpusharectl,$(BINDIR))
 	@$(call put,0755,$(B)/gpushared $(B)/gpushare-controller,$(SBINDIR))
 	ln -sf gpusharectl $(DESTDIR)$(BINDIR)/kubectl-gpushare
@@ -229,7 +230,8 @@ uninstall: ## take those away again [root]
 	rm -f $(DESTDIR)$(UNITDIR)/gpushared.service
 	rm -f $(addprefix $(DESTDIR)$(BASHCOMPDIR)/,gpusharectl kubectl-gpushare)
 	rm -f $(DESTDIR)$(ZSHCOMPDIR)/_gpusharectl
-	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,gpushare-hook gpushare-spec gpushare-probe)
+	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,gpushare-hook gpushare-spec gpushare-probe \
+		may-remove)
 	rm -f $(addprefix $(DESTDIR)$(DATADIR)/vendors.d/,$(notdir $(VENDORS)))
 	rm -f $(foreach m,$(MANPAGES),\
 		$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)))
@@ -256,6 +258,9 @@ deb: ## Debian packages, into build/deb/
 	@packaging/deps.sh --if-root build deb
 	@packaging/deb.sh
 
+rpm: ## RPM packages, into build/rpm/ (needs rpmbuild)
+	@packaging/rpm.sh
+
 help: ## this list
 	@echo "gpushare $(VERSION): make [SAN=1] [WERROR=1] [V=1] target"
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1	\2/p' Makefile tests/tests.mk | \
@@ -263,7 +268,7 @@ help: ## this list
 			printf '  %-14s %s\n' "$$name" "$$text"; done
 
 FORCE:
-.PHONY: all protos install install-dkms uninstall deps lint format clean kmod deb help FORCE
+.PHONY: all protos install install-dkms uninstall deps lint format clean kmod deb rpm help FORCE
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:

@@ -21,14 +21,7 @@ lacks=$(dpkg-checkbuilddeps packaging/debian/control 2>&1) || {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 source=$work/gpushare-$version
-mkdir "$source"
-# What is not committed yet is in it too, if git was told of the file.
-export GIT_AUTHOR_NAME=deb GIT_AUTHOR_EMAIL=deb GIT_COMMITTER_NAME=deb GIT_COMMITTER_EMAIL=deb
-if tree=$(git stash create 2>/dev/null); then
-	git archive "${tree:-HEAD}" | tar -x -C "$source"
-else
-	tar -c --exclude=./build --exclude=./.git . | tar -x -C "$source"
-fi
+packaging/source.sh "$source"
 cp -a "$source/packaging/debian" "$source/debian"
 # Not what the caller's make was told: these are the packages' own.
 unset MAKEFLAGS MFLAGS MAKELEVEL CFLAGS CPPFLAGS LDFLAGS DESTDIR

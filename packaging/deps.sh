@@ -26,7 +26,7 @@ declare -A group=(
 	[vm]="qemu-system-x86 qemu-system-arm busybox-static cpio kmod xz-utils zstd
 		debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 		bc bison flex libelf-dev libssl-dev runc crun"
-	[deb]="dpkg-dev debhelper dh-dkms fakeroot lintian prometheus"
+	[deb]="dpkg-dev debhelper dh-dkms fakeroot lintian prometheus rpm"
 	[node]="debootstrap e2fsprogs protobuf-compiler python3"
 )
 groups="build demo test lint fuzz vm node deb"

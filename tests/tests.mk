@@ -101,12 +101,12 @@ check-runtime: ## real runc, crun, containerd, podman, docker [root]
 	@tests/run runtime
 
 check-deep: ## check, and what is too long for CI: hours [root]
-	@packaging/deps.sh --if-root build test fuzz vm node
+	@packaging/deps.sh --if-root build test fuzz vm node deb
 	@$(MAKE) --no-print-directory check
 	@COUNT=5000 $(PYTHON) tests/runtime/property.py
 	@$(MAKE) --no-print-directory fuzz-runtime SECONDS=600
 	@tests/vm/choose.sh $$(awk '!/^#/ && NF { print $$1 }' tests/vm/kernels)
-	@VM_LEVEL=deep tests/run vm-deep node-deep
+	@VM_LEVEL=deep tests/run vm-deep node-deep packages-deep
 
 bench-runtime: ## what a create costs, as METRIC lines [root]
 	$(needs)

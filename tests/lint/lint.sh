@@ -50,7 +50,7 @@ check() {
 kernel_code='^(kmod|tests/fakegpu|tests/vm/modules)/'
 mapfile -t c_files < <(files '*.c' | grep -vE "$kernel_code")
 mapfile -t ch_files < <(files '*.c' '*.h')
-mapfile -t sh_files < <(files '*.sh' '*.bash'; ls tests/run .ci/run)
+mapfile -t sh_files < <(files '*.sh' '*.bash'; ls tests/run .ci/run packaging/may-remove)
 mapfile -t bats_files < <(files '*.bats')
 mapfile -t py_files < <(files '*.py')
 mapfile -t json_files < <(ls vendors/*.json 2>/dev/null)

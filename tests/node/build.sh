@@ -35,11 +35,5 @@ rm -rf "$out/install"
 make -s --no-print-directory -C "$VM_TOP" WERROR=1 DESTDIR="$out/install" PREFIX=/usr install >&2
 # They are copied at every boot, and symbols are most of them.
 find "$out/install" -type f -perm /111 -exec strip {} + 2>/dev/null || true
-rm -rf "$out/node"
-mkdir -p "$out"/node/{bin,modules}
-cp -p "$out"/programs/* "$out/node/bin"
-rm "$out/node/bin/gpusharectl" # the installed one is what is tested
-strip "$out"/node/bin/*
-cp -p "$out"/modules/{fakegpu,gpushare}.ko "$out/node/modules"
-strip --strip-debug "$out"/node/modules/*
+node_programs "$out"
 rm -rf "$out/install/usr/share/man"

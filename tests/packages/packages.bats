@@ -37,6 +37,11 @@ script() {
 	shift 2
 	mkdir -p "$BATS_TEST_TMPDIR/$package"
 	dpkg-deb -e "$GS_DEB/$package"_*.deb "$BATS_TEST_TMPDIR/$package"
+	# As if the runtime's package, on which the others depend, were installed.
+	[[ -d $BATS_TEST_TMPDIR/files ]] ||
+		dpkg-deb -x "$GS_DEB"/gpushare-runtime_*.deb "$BATS_TEST_TMPDIR/files"
+	sed -i "s|/usr/libexec/gpushare|$BATS_TEST_TMPDIR/files&|" \
+		"$BATS_TEST_TMPDIR/$package/$name"
 	DPKG_ROOT=$root run "$BATS_TEST_TMPDIR/$package/$name" "$@"
 	printf '%s\n' "$output"
 }
@@ -45,6 +50,7 @@ script() {
 	diff - <(files gpushare-runtime) <<-END
 		/usr/bin/gpushare-runtime
 		/usr/libexec/gpushare/gpushare-hook
+		/usr/libexec/gpushare/may-remove
 		$(cd vendors && printf '/usr/share/gpushare/vendors.d/%s\n' *.json | LC_ALL=C sort)
 		$(printf '/usr/share/lintian/overrides/gpushare-runtime')
 		/usr/share/man/man5/gpushare-config.5.gz
@@ -169,6 +175,7 @@ script() {
 	grep -qF "/$bundle" <<<"$output"
 	rm -r "$root/run"
 	mkdir -p "$root/proc/4711"
+	echo conmon >"$root/proc/4711/comm"
 	printf '/usr/bin/conmon\0-r\0/usr/bin/runc\0' >"$root/proc/4711/cmdline"
 	script gpushare-runtime prerm remove
 	[ "$status" -eq 0 ]
@@ -188,6 +195,39 @@ script() {
 	grep -qF "gpusharectl reclaim nvidia-GPU-5f0c12ab" <<<"$output"
 	script gpushare-agent prerm upgrade 9
 	[ "$status" -eq 0 ]
+}
+
+@test "an upgrade restarts the agent, unless the module would not understand the new one" {
+	((EUID == 0)) || skip "needs root, for a /run of its own"
+	mkdir "$BATS_TEST_TMPDIR"/{bin,agent}
+	for name in systemctl deb-systemd-helper; do
+		printf '#!/bin/sh\nexit 0\n' >"$BATS_TEST_TMPDIR/bin/$name"
+	done
+	printf '#!/bin/sh\necho "$@" >>"$BATS_TEST_TMPDIR/invoked"\n' \
+		>"$BATS_TEST_TMPDIR/bin/deb-systemd-invoke"
+	# What gpusharectl says of a module is in klink.c.
+	grep -q 'has ABI %u' common/klink.c
+	printf '#!/bin/sh\necho "$MODULE" >&2\nexit 1\n' >"$BATS_TEST_TMPDIR/bin/gpusharectl"
+	chmod 755 "$BATS_TEST_TMPDIR"/bin/*
+	dpkg-deb -e "$GS_DEB"/gpushare-agent_*.deb "$BATS_TEST_TMPDIR/agent"
+	# configured VERSION MODULE: the script is run for an upgrade from that version.
+	configured() {
+		rm -f "$BATS_TEST_TMPDIR/invoked"
+		MODULE=$2 PATH=$BATS_TEST_TMPDIR/bin:$PATH run unshare -m sh -ec '
+			mount -t tmpfs none /run
+			mkdir -p /run/systemd/system
+			"$1/agent/postinst" configure "$2"' sh "$BATS_TEST_TMPDIR" "$1"
+		printf '%s\n' "$output"
+		[ "$status" -eq 0 ]
+	}
+	export BATS_TEST_TMPDIR
+	configured "" "module gpushare is not loaded"
+	[ "$(<"$BATS_TEST_TMPDIR/invoked")" = "start gpushared.service" ]
+	configured 0.0.1 "module gpushare is not loaded"
+	[ "$(<"$BATS_TEST_TMPDIR/invoked")" = "restart gpushared.service" ]
+	configured 0.0.1 "kernel module gpushare has ABI 7, and this program is for 1"
+	[ ! -e "$BATS_TEST_TMPDIR/invoked" ]
+	grep -qF "modprobe -r gpushare" <<<"$output"
 }
 
 @test "purging takes away what was written, removing does not" {

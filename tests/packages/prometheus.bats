@@ -86,7 +86,8 @@ sys.exit(len(json.load(sys.stdin)["data"]["result"]) != int(sys.argv[1]))' "$2"
 	# Every family has arrived that is there from the beginning, under its name and type.
 	curl -fsS "http://127.0.0.1:$agent/metrics" | awk '$2 == "TYPE" { print $3, $4 }' |
 		sort >"$dir/served"
-	sed -nE 's/^\| `(gpushare_\w+)` \| (\w+) .*/\1 \2/p' docs/metrics.md | sort |
+	sed -nE '/^## The controller/q; s/^\| `(gpushare_\w+)` \| (\w+) .*/\1 \2/p' \
+		docs/metrics.md | sort |
 		diff - "$dir/served"
 
 	# It evaluates every rule, and every expression of the dashboards.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2153
 # SPDX-License-Identifier: Apache-2.0
 # Roots of Debian nodes that packages are installed on: sourced after tests/node/lib/common.sh.
 
@@ -13,7 +13,7 @@ pk_packages=(
 )
 declare -A pk_packages_of=(
 	[bookworm]="libuv1 libcurl4 libmicrohttpd12 libgrpc29"
-	[trixie]="libuv1t64 libcurl4t64 libmicrohttpd12t64 libgrpc29t64"
+	[trixie]="libuv1t64 libcurl4t64 libmicrohttpd12t64 libgrpc29t64 libre2-11"
 )
 # The kernels that they boot with: those of their own series in tests/vm/kernels.
 declare -A pk_kernel_of=([bookworm]=6.1 [trixie]=6.12)

@@ -70,6 +70,18 @@ overlay_config() {
 	cp "$VM_TOP/packaging/podman/gpushare.conf" "$to/etc/containers/containers.conf.d"
 }
 
+# node_programs BUILD: BUILD/node, test programs and modules without symbols, of what tests/vm's
+# build.sh made in BUILD.
+node_programs() {
+	rm -rf "$1/node"
+	mkdir -p "$1"/node/{bin,modules}
+	cp -p "$1"/programs/* "$1/node/bin"
+	rm "$1/node/bin/gpusharectl" # the installed one is what is tested
+	strip "$1"/node/bin/*
+	cp -p "$1"/modules/{fakegpu,gpushare}.ko "$1/node/modules"
+	strip --strip-debug "$1"/node/modules/*
+}
+
 # overlay_build BUILD FOLDER: the programs, modules and scripts of build.sh's folder BUILD.
 overlay_build() {
 	local build=$1 to=$2 unit
