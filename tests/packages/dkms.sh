@@ -4,6 +4,8 @@
 # of that series; removed, nothing of it is left. In a root, at this machine's speed. TAP.
 #
 #	dkms.sh SUITE	bookworm or trixie
+#
+# PK_DEB names a folder of packages that are there already.
 set -euo pipefail
 # shellcheck source=tests/node/lib/common.sh
 source "$(dirname "$0")/../node/lib/common.sh"
@@ -58,7 +60,11 @@ list_files() {
 		grep -vE '/modules\.[a-z.]+( |$)' | LC_ALL=C sort
 }
 
-"$VM_TOP/packaging/deb.sh" "$work/deb" >&2
+if [[ -n ${PK_DEB:-} ]]; then
+	cp -r "$PK_DEB" "$work/deb"
+else
+	"$VM_TOP/packaging/deb.sh" "$work/deb" >&2
+fi
 cp -a "$PK_ROOT" "$root"
 mount -t proc proc "$root/proc"
 cp /etc/resolv.conf "$root/etc"

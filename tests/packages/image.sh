@@ -17,7 +17,11 @@ pk_root bookworm
 work=$(mktemp -d)
 trap 'podman_ rm -fa >/dev/null 2>&1; podman_ rmi -fa >/dev/null 2>&1; rm -rf "$work"' EXIT
 
-# Images of its own, which go with the folder.
+# Images of its own, which go with the folder. Limits are not raised, for that takes
+# CAP_SYS_RESOURCE, which a test machine may not give.
+export CONTAINERS_CONF=$work/containers.conf
+printf '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n' \
+	>"$CONTAINERS_CONF"
 podman_() {
 	podman --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"
 }
@@ -39,7 +43,11 @@ run() {
 	podman_ run --rm --network none "$@"
 }
 
-"$VM_TOP/packaging/deb.sh" "$work/deb" >&2
+if [[ -n ${PK_DEB:-} ]]; then
+	cp -r "$PK_DEB" "$work/deb"
+else
+	"$VM_TOP/packaging/deb.sh" "$work/deb" >&2
+fi
 tar -c -C "$PK_ROOT" . | podman_ import -q - localhost/base:1 >/dev/null
 check "builds" podman_ build --network host -f "$VM_TOP/packaging/image/Containerfile" \
 	--target agent --build-arg BASE=localhost/base:1 -t localhost/gpushare/agent "$work/deb"

@@ -78,6 +78,7 @@ overlay() {
 	NODE_CRICTL='' overlay_build "$build" "$over"
 	if [[ $here_only ]]; then
 		rm "$over"/etc/systemd/system/{,multi-user.target.wants/}gpushare-test.service
+		install -D "$here/runc-here" "$over/usr/local/sbin/runc"
 	else
 		overlay_modules "$over" fakegpu
 		cp "$K_DIR/release" "$over/vm"
