@@ -403,6 +403,8 @@ m done
 log 0 "kind=free "
 log 1 "arg=0x32 mem=1048576 "
 total settled 1
+wait 1600
+log 1 "kind=free "
 
 test with the agent the user goes on when it says so, not after settle_ms
 holding h 0 settle=50
