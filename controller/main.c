@@ -182,21 +182,25 @@ int main(int argc, char **argv)
 	};
 	struct controller controller = { 0 };
 	struct gs_err err = { 0 };
+	const char *path = NULL;
 	int opt, r;
 
 	/* a peer that hangs up is an error of send(2), no end of us */
 	(void)signal(SIGPIPE, SIG_IGN);
-	gs_config_init(&controller.config);
-	controller_settings_init(&controller.settings);
 	opterr = 0; /* the usage line says it all */
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt != 'c')
 			return usage(opt == 'h' ? stdout : stderr);
-		free(controller.config.path);
-		controller.config.path = gs_strdup(optarg);
+		path = optarg;
 	}
 	if (optind != argc)
 		return usage(stderr);
+	gs_config_init(&controller.config);
+	controller_settings_init(&controller.settings);
+	if (path) {
+		free(controller.config.path);
+		controller.config.path = gs_strdup(path);
+	}
 	r = gs_config_load(&controller.config, NULL, &err);
 	if (r == 0)
 		r = controller_settings_load(&controller.settings, &controller.config, &err);

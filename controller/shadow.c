@@ -92,7 +92,7 @@ static void learn(struct pods *pods, struct shadow_pod *pod)
 		shadow_pod_free(pod);
 	} else {
 		(void)json_object_set_new(pods->index, pod->uid, json_integer((json_int_t)pods->n));
-		pods->v = gs_grow(pods->v, pods->n, sizeof(*pods->v));
+		pods->v = gs_grow(pods->v, pods->n, sizeof(void *));
 		pods->v[pods->n++] = pod;
 	}
 }

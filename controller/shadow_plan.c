@@ -192,14 +192,14 @@ static bool shares_with_new(const struct planning *p, const struct shadow_pod *s
 
 static void plan_shares(struct planning *p, struct shadow_pod *const *shares, size_t n_shares)
 {
-	struct shadow_pod **needs = gs_calloc(n_shares + 1, sizeof(*needs));
+	struct shadow_pod **needs = gs_calloc(n_shares + 1, sizeof(void *));
 	unsigned int *left = gs_calloc(2 * n_shares + 1, sizeof(*left));
 	size_t n = 0;
 
 	for (size_t i = 0; i < n_shares; i++)
 		if (needs_one(shares[i]))
 			needs[n++] = shares[i];
-	qsort(needs, n, sizeof(*needs), by_age);
+	qsort(needs, n, sizeof(void *), by_age);
 	/* Nobody takes what was made for another one. */
 	for (size_t i = 0; i < n; i++) {
 		struct supply *own = find_own(p, needs[i]);
