@@ -3,7 +3,8 @@
 # containerd in a test node, with its CRI plugin and a runtime handler "gpushare".
 
 # containerd_start [FOLDER]: starts the containerd of FOLDER (default: Debian's) with its state in
-# /run/containerd, loads the images and waits until CRI answers.
+# /run/containerd, loads the images and waits until CRI answers. CONTAINERD_DEFAULT is the handler
+# of pods that name none (default: runc).
 containerd_start() {
 	local bin=${1:-/usr/bin} version
 
@@ -103,6 +104,7 @@ containerd_config_v2() {
 		tolerate_missing_hugetlb_controller = true
 		[plugins."io.containerd.grpc.v1.cri".containerd]
 		snapshotter = "$(containerd_snapshotter)"
+		default_runtime_name = "${CONTAINERD_DEFAULT:-runc}"
 		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 		runtime_type = "io.containerd.runc.v2"
 		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
@@ -137,6 +139,8 @@ containerd_config_v3() {
 		disable_apparmor = true
 		tolerate_missing_hugetlb_controller = true
 		cdi_spec_dirs = ["/etc/cdi", "/run/cdi"]
+		[plugins."io.containerd.cri.v1.runtime".containerd]
+		default_runtime_name = "${CONTAINERD_DEFAULT:-runc}"
 		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
 		runtime_type = "io.containerd.runc.v2"
 		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# gpushared on the node of a test cluster.
+# gpushared on the node of a test cluster, and gpushare-controller beside the control plane.
 
 # agent_config: our configuration, with a vendor whose inventory are files: cards without a driver
 # have no other. It calls its cards as vendor_plugin_start does.
@@ -31,7 +31,17 @@ agent_config() {
 			echo 1000 >mem_total
 		)
 	done
-	config_write "vendor_dirs=[\"$NODE_DIR/vendors\"]" "agent=$(
+	config_write "controller=$(
+		cat <<-EOT
+			{"namespace": "gpushare-system", "address": "$CLUSTER_IP",
+			 "platform_users": [
+			  "system:serviceaccount:gpushare-system:gpushare-controller"],
+			 "shadow": {"image": "$IMAGE_PAUSE", "quiet": "5s"},
+			 "kubernetes": {"server": "$CLUSTER_SERVER",
+			                "ca_file": "$NODE_DIR/pki/ca.crt",
+			                "token_file": "$NODE_DIR/controller.token"}}
+		EOT
+	)" "vendor_dirs=[\"$NODE_DIR/vendors\"]" "agent=$(
 		cat <<-EOT
 			{"probe": "$GS_BIN/gpushare-probe", "load_period": "500ms",
 			 "kubernetes": {"server": "$CLUSTER_SERVER", "node": "$CLUSTER_NODE",
@@ -55,4 +65,18 @@ agent_start() {
 
 agent_stop() {
 	node_end gpushared "${1:-TERM}"
+}
+
+# controller_start: with its account and the webhook; returns when pods are admitted by it.
+controller_start() {
+	kubectl apply -f "$GS_TOP/tests/k8s/controller.yaml" >/dev/null
+	kubectl create token -n gpushare-system gpushare-controller >"$NODE_DIR/controller.token"
+	node_spawn controller "$GS_BIN/gpushare-controller"
+	within 60 controller_is_asked
+}
+
+# Nobody but the platform may write this; pods of our own namespace are asked about, too.
+controller_is_asked() {
+	POD_ANNOTATIONS='gpushare.k8s.io/vcpu: "1"' pod_spec probe |
+		kubectl create --dry-run=server -f - 2>&1 | grep -q 'denied the request'
 }

@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The whole of sharing: a Deployment flips one switch, and two pods have one card. Webhook,
+# scheduler, controller, kubelet, device plugin and runtime, each the real one.
+
+source "$BATS_TEST_DIRNAME/cluster.sh"
+
+setup_file() {
+	kubelet_wants || return 0
+	node_start
+	control_start
+	devices_create
+	agent_config
+	agent_account
+	# Shadow pods name no runtime class.
+	CONTAINERD_DEFAULT=gpushare kubelet_start
+	vendor_plugin_start
+	agent_start
+	controller_start
+	within 60 node_has nvidia.com/gpu 2
+}
+
+setup() {
+	skip_if_lacking
+}
+
+teardown() {
+	[[ -z ${WHY_SKIPPED:-} ]] || return 0
+	if [[ -z ${BATS_TEST_COMPLETED:-} ]]; then
+		tail -n 20 "$NODE_DIR/log/gpushared" "$NODE_DIR/log/controller" >&2
+		kubectl get pods -A -o wide >&2
+	fi
+	kubectl delete deployments --all --now >/dev/null
+	pods_delete
+}
+
+teardown_file() {
+	node_stop
+}
+
+# service REPLICAS: an inference service with the switch on.
+service() {
+	kubectl create -f - >/dev/null <<-EOT
+		apiVersion: apps/v1
+		kind: Deployment
+		metadata: {name: service}
+		spec:
+		  replicas: $1
+		  selector: {matchLabels: {app: service}}
+		  template:
+		    metadata:
+		      labels: {app: service}
+		      annotations: {gpushare.k8s.io/share: "true"}
+		    spec:
+		      terminationGracePeriodSeconds: 0
+		      containers:
+		      - name: main
+		        image: $IMAGE
+		        resources: {limits: {nvidia.com/gpu: 1}}
+	EOT
+}
+
+# service_runs REPLICAS: so many pods do.
+service_runs() {
+	kubectl wait --for="jsonpath={.status.readyReplicas}=$1" --timeout=90s \
+		deployment/service >/dev/null
+}
+
+# shadows N: so many shadow pods are there.
+shadows() {
+	(($(kubectl get pods -n gpushare-system -o name | wc -l) == $1))
+}
+
+@test "switch: two pods of a Deployment share one card, a third one brings a second card" {
+	local pod seen
+	service 2
+	service_runs 2
+	shadows 1
+	seen=$(for pod in $(kubectl get pods -o name); do
+		kubectl exec "$pod" -- /bin/probe /dev/nvidia0 /dev/nvidia1
+	done | grep -c ENXIO)
+	equals "$seen" 2
+	equals "$(kubectl get pods -o 'jsonpath={.items[*].spec.containers[*].resources.limits}')" \
+		'{"gpushare/share-gpu":"1"} {"gpushare/share-gpu":"1"}'
+
+	kubectl scale deployment/service --replicas=3 >/dev/null
+	service_runs 3
+	shadows 2
+	kubectl delete deployment/service --now >/dev/null
+	within 60 shadows 0
+}
