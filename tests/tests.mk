@@ -42,6 +42,11 @@ $(B)/tests/kubeclient: $(call objs,tests/k8s/kubeclient.c) $(B)/libgskube.a $(B)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) $(PIE) -o $@ $^ \
 		$(JANSSON_LIBS) -luv -lcurl
 
+# For guests that have the agent and its libraries.
+$(B)/vm-kubelet: tests/vm/agent/kubelet.c $(B)/libgsagent.a $(B)/libgpushare.a
+	$(call say,LINK)$(COMPILE) $(LDFLAGS) $(GS_LDFLAGS) $(PIE) -o $@ $^ \
+		$(JANSSON_LIBS) $(MNL_LIBS) $(AGENT_LIBS)
+
 programs: $(TEST_PROGRAMS) $(TEST_LIBS)
 tests: $(UNIT_TESTS) $(B)/tests/kubeclient programs
 

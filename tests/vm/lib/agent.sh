@@ -14,7 +14,8 @@ agent_pack() {
 	(
 		flock 9
 		unset MAKEFLAGS MFLAGS MAKELEVEL
-		make -s --no-print-directory -C "$VM_TOP" -j"$(nproc)" WERROR=1 all
+		make -s --no-print-directory -C "$VM_TOP" -j"$(nproc)" WERROR=1 all \
+			"$VM_TOP/build/vm-kubelet"
 		rm -rf "$made/root"
 		make -s --no-print-directory -C "$VM_TOP" WERROR=1 DESTDIR="$made/root" \
 			PREFIX=/usr install
@@ -22,6 +23,7 @@ agent_pack() {
 		cp -L "$runc" "$made/root/usr/sbin/runc"
 		cp -L "$crun" "$made/root/usr/bin/crun"
 		cp "$VM_TOP/tests/fakegpu/fakegpu.json" "$made/root/usr/share/gpushare/vendors.d"
+		cp "$VM_TOP/build/vm-kubelet" "$made/root/usr/bin/kubelet"
 		agent_libraries "$made/root"
 		# They are unpacked into the guest's memory, and symbols are most of them.
 		find "$made/root" -type f -perm /111 -exec strip {} + 2>/dev/null || true
