@@ -9,6 +9,9 @@
 #include "common/glob.h"
 #include "common/xalloc.h"
 
+/* Less than the time between two questions that nothing else made the agent ask. */
+#define SETTLED_MS 8000
+
 static void uses_free(struct kubelet_uses *uses)
 {
 	for (size_t i = 0; i < uses->n; i++) {
@@ -80,11 +83,17 @@ bool allocated_set(struct allocated *allocated, const struct kubelet_uses *uses,
 	allocated->asked_ms = asked_ms;
 	if (same)
 		return false;
+	allocated->since_ms = asked_ms;
 	uses_free(&allocated->uses);
 	uses_free(&allocated->all);
 	uses_copy(&allocated->uses, uses);
 	uses_copy(&allocated->all, all);
 	return true;
+}
+
+bool allocated_settled(const struct allocated *allocated)
+{
+	return allocated->known && allocated->asked_ms - allocated->since_ms >= SETTLED_MS;
 }
 
 static bool is_resource(const struct gs_catalogue *cat, const char *vendor, const char *resource)
@@ -166,19 +175,20 @@ static bool is_older(const struct gs_record *rec, uint64_t asked_ms)
 static void confirm_one(const struct allocated *allocated, const struct gs_catalogue *cat,
 			const struct cards *cards, struct container *c)
 {
-	cleanup_strv struct gs_strv claimed = c->cards;
+	cleanup_strv struct gs_strv claimed = c->cards, denied = c->denied;
+	bool settled = allocated_settled(allocated);
 
 	/* what was denied may have been given since */
-	gs_strv_merge(&claimed, &c->denied);
+	gs_strv_merge(&claimed, &denied);
 	gs_strv_sort(&claimed);
-	gs_strv_free(&c->denied);
-	c->cards = (struct gs_strv){ 0 };
+	c->cards = c->denied = (struct gs_strv){ 0 };
 	for (size_t i = 0; i < claimed.n; i++) {
 		const struct card *card = cards_find(cards, claimed.v[i]);
-		bool denied = card && allocated_state(allocated, cat, card) != ALLOCATED_UNKNOWN &&
-			      !allocated_has(allocated, cat, &c->rec.identity, card);
+		bool deny = card && (settled || gs_strv_has(&denied, card->name)) &&
+			    allocated_state(allocated, cat, card) != ALLOCATED_UNKNOWN &&
+			    !allocated_has(allocated, cat, &c->rec.identity, card);
 
-		gs_strv_add(denied ? &c->denied : &c->cards, claimed.v[i]);
+		gs_strv_add(deny ? &c->denied : &c->cards, claimed.v[i]);
 	}
 }
 

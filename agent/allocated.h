@@ -17,7 +17,8 @@
 
 struct allocated {
 	bool known; /* it answered both questions, once at least */
-	uint64_t asked_ms; /* CLOCK_BOOTTIME of the question that was answered last */
+	uint64_t asked_ms; /* CLOCK_BOOTTIME of the question that was answered last; */
+	uint64_t since_ms; /* of the first that was answered so */
 	struct kubelet_uses uses, all; /* who has what; what there is to be had */
 };
 
@@ -39,6 +40,12 @@ bool allocated_set(struct allocated *allocated, const struct kubelet_uses *uses,
 		   const struct kubelet_uses *all, uint64_t asked_ms);
 
 /*
+ * Has it told the same for a while? One that has just started may not know its pods yet: what is
+ * missing in its answer counts only then.
+ */
+bool allocated_settled(const struct allocated *allocated);
+
+/*
  * Whose is the card? The kubelet calls it by its id, its UUID, or by one of them with "::" and a
  * number behind (one of several users of the same card).
  */
@@ -55,8 +62,9 @@ const struct gs_strv *allocated_ids(const struct allocated *allocated,
 
 /*
  * Moves cards of holders to whom the kubelet did not give them to what they are denied: a name in
- * an environment makes nobody a holder. Not of who is of no pod or younger than the kubelet's
- * answer, nor cards that the kubelet does not know.
+ * an environment makes nobody a holder. Not before the answer has settled, not of who is of no pod
+ * or younger than the answer, nor cards that the kubelet does not know. What it gave to somebody by
+ * now is his at once.
  */
 void allocated_confirm(const struct allocated *allocated, const struct gs_catalogue *cat,
 		       const struct cards *cards, struct containers *containers);

@@ -18,12 +18,14 @@
 #define PERIOD_MS 10000
 #define SOON_MS 1000
 #define ANSWER_MS 5000
+/* So long after a grant was made the kubelet tells of whom it is for. */
+#define GRANTED_MS 30000
 
 struct allocations {
 	uv_timer_t timer;
 	char *socket;
 	struct allocated allocated, uses; /* what is known; the first half of an answer */
-	uint64_t asked_ms;
+	uint64_t asked_ms, granted_ms;
 	bool asking, again;
 	struct gs_err failure;
 	struct gs_strv doomed; /* spot pods whose cards were held by others when we looked last */
@@ -129,6 +131,49 @@ static void end_orphans(struct agent *agent)
 	}
 }
 
+static bool is_used(const struct kubelet_uses *uses, const struct gs_grant *grant)
+{
+	for (size_t i = 0; i < uses->n; i++)
+		if (strcmp(uses->v[i].resource, grant->resource) == 0 &&
+		    gs_strv_intersect(&uses->v[i].ids, &grant->devices))
+			return true;
+	return false;
+}
+
+/*
+ * Grants whose devices nobody has any more: their pods are over, and leases end with them. Not so
+ * soon after one was made that the kubelet may not tell of it yet.
+ */
+static void end_unused(struct agent *agent)
+{
+	const struct allocations *all = agent->allocations;
+	cleanup_strv struct gs_strv names = { 0 };
+
+	if (all->asked_ms - all->granted_ms < GRANTED_MS ||
+	    gs_grant_list(agent->config.lib_dir, &names, NULL) < 0)
+		return;
+	for (size_t i = 0; i < names.n; i++) {
+		cleanup_grant struct gs_grant grant = { 0 };
+		struct gs_err err = { 0 };
+		char buf[10];
+
+		if (gs_grant_read(agent->config.lib_dir, names.v[i], &grant, NULL) < 0 ||
+		    grant.revoked || !grant.resource || !grant.devices.n ||
+		    is_used(&all->allocated.uses, &grant))
+			continue;
+		if (gs_grant_revoke(agent->config.lib_dir, grant.name, &err) < 0)
+			gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",
+				      gs_grant_short(grant.name, buf), "why", err.msg, NULL);
+	}
+}
+
+static void end_what_is_over(struct agent *agent)
+{
+	end_doomed(agent);
+	end_orphans(agent);
+	end_unused(agent);
+}
+
 /* ---- Asking. */
 
 static void over(struct agent *agent, int code, const struct gs_err *err)
@@ -158,11 +203,14 @@ static void on_all(int code, const struct kubelet_uses *uses, const struct gs_er
 	if (code == -ECANCELED)
 		return;
 	if (code == 0) {
-		if (allocated_set(&all->allocated, &all->uses.uses, uses, all->asked_ms))
+		bool was_settled = allocated_settled(&all->allocated);
+		bool changed = allocated_set(&all->allocated, &all->uses.uses, uses, all->asked_ms);
+
+		if (changed || was_settled != allocated_settled(&all->allocated))
 			reconcile_soon(agent, 0);
 		take_back_given(agent);
-		end_doomed(agent);
-		end_orphans(agent);
+		if (allocated_settled(&all->allocated))
+			end_what_is_over(agent);
 	}
 	over(agent, code, err);
 }
@@ -202,6 +250,14 @@ void allocations_look(struct agent *agent)
 {
 	if (agent->allocations && gs_boottime_ms() - agent->allocations->asked_ms >= SOON_MS)
 		allocations_ask(agent);
+}
+
+void allocations_granted(struct agent *agent)
+{
+	if (!agent->allocations)
+		return;
+	agent->allocations->granted_ms = gs_boottime_ms();
+	allocations_ask(agent);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -284,6 +340,7 @@ void allocations_start(struct agent *agent)
 
 	all->socket = gs_asprintf("%s/" KUBELET_POD_RESOURCES, agent->settings.kubelet);
 	all->timer.data = agent;
+	all->granted_ms = gs_boottime_ms(); /* perhaps, by the agent before us */
 	agent->allocations = all;
 	(void)uv_timer_init(agent->loop, &all->timer);
 	(void)uv_timer_start(&all->timer, on_timer, PERIOD_MS, PERIOD_MS);

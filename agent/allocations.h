@@ -18,6 +18,9 @@ void allocations_free(struct agent *agent);
 /* Asks now, or again where a question is on its way that may be older than what happened. */
 void allocations_ask(struct agent *agent);
 
+/* A grant was made for a container that the kubelet tells of soon: asks who it is. */
+void allocations_granted(struct agent *agent);
+
 /* The same if a second has passed since the last question. */
 void allocations_look(struct agent *agent);
 

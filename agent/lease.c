@@ -18,7 +18,7 @@
  */
 #define REVOKE_MS 20
 
-/* How long a revoked spot grant is kept for people, and how often to look for old ones. */
+/* How long a revoked grant, spot or a device plugin's, is kept for people; between two looks. */
 #define KEEP_S (24 * 3600)
 #define FORGET_MS (3600 * 1000)
 
@@ -173,7 +173,7 @@ static void forget_old(struct agent *agent)
 		cleanup_grant struct gs_grant grant = { 0 };
 
 		if (gs_grant_read(agent->config.lib_dir, names.v[i], &grant, NULL) == 0 &&
-		    grant.kind == GS_GRANT_SPOT && grant.revoked)
+		    (grant.kind == GS_GRANT_SPOT || grant.devices.n) && grant.revoked)
 			(void)gs_grant_remove(agent->config.lib_dir, names.v[i], KEEP_S, NULL);
 	}
 }

@@ -131,8 +131,7 @@ static void promise_keep(void *arg)
 		      promise->resource, "devices", devices, "grant",
 		      gs_grant_short(promise->name, buf), kept ? NULL : "why", err.msg, NULL);
 	promise_free(promise);
-	/* whom it was given to */
-	allocations_ask(agent);
+	allocations_granted(agent);
 }
 
 static void count_refused(void *arg)

@@ -464,11 +464,42 @@ def who_holds_is_the_kubelets_word():
     KUBELET.lists_it(SHARE, ALL)
 
 
+# What ends with its pod.
+def a_grant_whose_pod_is_over():
+    KUBELET.start()
+    AGENT.start()
+    shadow(0)
+    KUBELET.lists_it(SHARE, {k: v for k, v in ALL.items() if "GPU-0" in k})
+    names = [KUBELET.allocate(SHARE, "fakegpu-GPU-0::%d" % k) for k in range(2)]
+    need(all(is_written(n)["state"] == "active" for n in names), "the grants")
+    KUBELET.uses["team-a", "share", "train"] = {SHARE: ["fakegpu-GPU-0::1"]}
+    wait_for("the end of the grant", lambda: is_written(names[0])["state"] == "revoked")
+    need(is_written(names[1])["state"] == "active", "the other pod's was revoked, too")
+
+
+def a_share_pod_without_its_shadow_pod():
+    KUBELET.start()
+    AGENT.start()
+    shadow(0)
+    KUBELET.lists_it(SHARE, {k: v for k, v in ALL.items() if "GPU-0" in k})
+    annotations = KUBELET.allocate(SHARE, "fakegpu-GPU-0::0")
+    is_written(annotations)
+    KUBELET.uses["team-a", "share", "train"] = {SHARE: ["fakegpu-GPU-0::0"]}
+    NODE.container("share", specs.dumps(share_pod("share", annotations)), ("hooked",))
+    time.sleep(15)
+    process = NODE.sleeps["share"]
+    need(process.poll() is None, "it ended while its shadow pod was there")
+    del KUBELET.uses["team-a", "shadow-0", "hold"]
+    wait_for("its end", lambda: process.poll() == -9)
+    need(NODE.sleeps["shadow-0"].poll() is None, "another container was ended")
+
+
 TESTS = [a_share_of_a_shadow_pods_card, two_shares_are_of_two_cards, a_grant_is_for_one_pod,
          the_kubelet_comes_late_and_anew, sockets_are_deleted,
          a_kubelet_that_lets_go_is_asked_again, no_plugins_are_wanted, more_shares_than_two,
          a_grant_that_was_never_written, the_agent_is_killed_after_the_grant,
-         who_holds_is_the_kubelets_word]
+         who_holds_is_the_kubelets_word, a_grant_whose_pod_is_over,
+         a_share_pod_without_its_shadow_pod]
 
 
 def main():

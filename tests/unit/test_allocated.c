@@ -146,7 +146,13 @@ static void names_make_no_holder(void **state)
 	(void)set(&all, first, 500);
 	allocated_confirm(&all, &cat, &cards, &containers);
 	assert_int_equal(list[1].cards.n, 2);
+	/* So soon after it began to say so it may not know its pods yet. */
 	all.asked_ms = 5000;
+	assert_false(allocated_settled(&all));
+	allocated_confirm(&all, &cat, &cards, &containers);
+	assert_int_equal(list[1].cards.n, 2);
+	all.asked_ms = 9000;
+	assert_true(allocated_settled(&all));
 	allocated_confirm(&all, &cat, &cards, &containers);
 	assert_int_equal(list[0].cards.n, 2);
 	assert_int_equal(list[1].cards.n, 1);
@@ -155,8 +161,11 @@ static void names_make_no_holder(void **state)
 	assert_int_equal(list[2].cards.n, 2);
 	assert_int_equal(list[3].cards.n, 2);
 	assert_int_equal(list[4].cards.n, 2); /* the kubelet knows no such card */
-	/* It is given to the other one. */
-	(void)set(&all, second, 6000);
+	/* It is given to the other one: his at once, and the first one's until that has settled. */
+	(void)set(&all, second, 10000);
+	allocated_confirm(&all, &cat, &cards, &containers);
+	assert_int_equal(list[0].cards.n, 2);
+	all.asked_ms = 20000;
 	allocated_confirm(&all, &cat, &cards, &containers);
 	assert_int_equal(list[0].cards.n, 1);
 	assert_int_equal(list[1].cards.n, 2);
