@@ -67,10 +67,14 @@ unhealthy() {
 	! healthy "$@"
 }
 
-# spot_pod NAME STEP...: a spot container by that grant.
+# spot_pod NAME CARDS STEP...: a spot container by that grant, which the kubelet gave these cards.
 spot_pod() {
-	local name=$1
-	shift
+	local name=$1 devices='' one
+	for one in $2; do
+		devices="$devices $(card $one)"
+	done
+	gives $name/$name gpushare/spot-gpu $devices
+	shift 2
 	bundle $name $name '' "\"gpushare.k8s.io/grant\": \"$(cat $node/grant)\"" fgpu "$@" &&
 		cp $node/grant $node/bundles/$name/grant && runtime run $name
 	local status=$?
@@ -83,6 +87,7 @@ ended() {
 	check "$1 is dead" wait_for $long gone $1
 	check "its grant is revoked" wait_for $long revoked $1
 	remove $1
+	takes_back $1
 }
 
 # main_pod: a reserved pod with card 0.
@@ -104,7 +109,7 @@ check "both plugins register" wait_for $long \
 # ---- A card that nobody holds.
 must "a card that nobody holds is healthy" wait_for $long healthy 0
 must "a spot container runs on it, without a source" \
-	spot_pod one alloc /dev/fakegpu0 $mib64 , hold
+	spot_pod one 0 alloc /dev/fakegpu0 $mib64 , hold
 must "it has memory there" wait_for $long uses 0 $mib64
 check "the other card is not in it" sh -c '! grep -q fakegpu1 '$node/bundles/one/config.json
 check "its card's file names its cgroup" grep -q /sys/fs/cgroup/gs/one \
@@ -122,14 +127,16 @@ check "the plugins are there for the next kubelet" wait_for $long healthy 1
 must "the kubelet gives the card to a reserved pod, which starts" main_pod
 is "no memory was left on the card" "$(used 0)" 0
 ended one
-check "the spot device is not to be had" unhealthy 0
 check "the reserved pod's first call is no return" touch_card 41
 is "and nobody was held" "$(kt status held)" 0
+busy_user
+check "a card in use is not to be had" wait_for $long unhealthy 0
+quiet_user
 
 # ---- A card whose user is away.
 must "the idle card is lent" is_lent $holding
 must "it is healthy then" wait_for $long healthy 0
-must "a spot container runs on it" spot_pod two alloc /dev/fakegpu0 $mib64 , hold
+must "a spot container runs on it" spot_pod two 0 alloc /dev/fakegpu0 $mib64 , hold
 must "it has memory there" wait_for $long uses 0 $mib64
 check "the user is back" inside $main fgpu echo /dev/fakegpu0 42
 check "the call is served once, with no memory left on the card" served_clean 42 0
@@ -139,7 +146,7 @@ ended two
 must "the idle card is lent again" is_lent $holding
 must "both cards are to be had" wait_for $long healthy 0 1
 must "a spot container runs on both" \
-	spot_pod three alloc /dev/fakegpu0 $mib64 , alloc /dev/fakegpu1 $mib64 , hold
+	spot_pod three '0 1' alloc /dev/fakegpu0 $mib64 , alloc /dev/fakegpu1 $mib64 , hold
 must "it has memory on both" wait_for $long sh -c "[ \$(cat \
 	/sys/class/fakegpu/fakegpu[01]/mem_used | grep -c ^$mib64) = 2 ]"
 check "the user is back" inside $main fgpu echo /dev/fakegpu0 43
@@ -150,7 +157,7 @@ is "nor on the other card" "$(used 1)" 0
 must "again" is_lent $holding
 must "both cards are to be had again" wait_for $long healthy 0 1
 must "a spot container runs on both again" \
-	spot_pod four alloc /dev/fakegpu0 $mib64 , alloc /dev/fakegpu1 $mib64 , hold
+	spot_pod four '0 1' alloc /dev/fakegpu0 $mib64 , alloc /dev/fakegpu1 $mib64 , hold
 must "it has memory on the free one" wait_for $long uses 1 $mib64
 gives other/other fakegpu.example/card "$(uuid 1)"
 must "the kubelet gives the free one away" holder other 1
@@ -165,10 +172,9 @@ grant=$(cat $node/grant)
 check "the grant is written" wait_for $long test -e /var/lib/gpushare/grants/$grant.json
 agent_kill
 rm /var/lib/gpushare/grants/$grant.json
-gives five/five gpushare/spot-gpu "$(card 1)"
 must "the next agent starts" agent_start
 check "the card is lent still, or again" is_lent "free/$(card 1)"
-must "a spot container claims its grant" spot_pod five alloc /dev/fakegpu1 $mib64 , hold
+must "a spot container claims its grant" spot_pod five 1 alloc /dev/fakegpu1 $mib64 , hold
 must "it has memory there" wait_for $long uses 1 $mib64
 
 agent_kill -TERM
