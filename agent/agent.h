@@ -27,6 +27,7 @@ struct metrics;
 struct notify;
 struct plugins;
 struct pods;
+struct seller;
 struct server;
 struct spawner;
 
@@ -75,6 +76,7 @@ struct agent {
 	struct hooker *hooker; /* has the module hook drivers */
 	struct kube *kube; /* NULL: no Kubernetes */
 	struct pods *pods;
+	struct seller *seller; /* of CPU and memory; NULL: nothing is sold */
 	bool kube_ok; /* it answers */
 	struct metrics *metrics;
 	struct http *http;

@@ -18,6 +18,7 @@
 #include "agent/observe.h"
 #include "agent/plugins.h"
 #include "agent/pods.h"
+#include "agent/sale.h"
 #include "agent/sandbox.h"
 #include "agent/spawner.h"
 #include "common/cleanup.h"
@@ -99,6 +100,8 @@ static int start(struct agent *agent, struct gs_err *err)
 	if (r == 0)
 		r = reconcile_start(agent, err);
 	if (r == 0)
+		sale_start(agent);
+	if (r == 0)
 		plugins_start(agent);
 	if (r == 0)
 		r = notify_new(agent->loop, &agent->notify, err);
@@ -125,6 +128,7 @@ static void stop(struct agent *agent)
 	observe_stop(agent);
 	server_stop(agent);
 	lease_revoke_now(agent);
+	sale_stop(agent);
 	pods_stop(agent);
 	inventory_free(agent->inventory);
 	hooker_free(agent->hooker);

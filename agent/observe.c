@@ -7,6 +7,7 @@
 #include "common/metrics.h"
 #include "agent/observe.h"
 #include "agent/plugins.h"
+#include "agent/sale.h"
 #include "agent/sandbox.h"
 #include "agent/strangers.h"
 #include "common/cleanup.h"
@@ -49,6 +50,8 @@ COUNTER(device_plugin_allocations, "Requests of the kubelet for devices, by what
 	"resource", "outcome");
 COUNTER(device_plugin_registrations, "Registrations of device plugins with the kubelet.",
 	"resource", "outcome");
+COUNTER(oversale_updates, "Changes of the node's status, or readings for them, by outcome.",
+	"outcome");
 SECONDS(hold, "How long a user's call was held, the longest of each return.", NULL);
 SECONDS(eviction, "From the end of a lending to the end of a borrower's last process.", NULL);
 SECONDS(reaction, "From the kernel's word of a return to the first kill by the agent.", NULL);
@@ -63,6 +66,8 @@ GAUGE(borrowers, "Containers that borrow a card now.", NULL);
 GAUGE(kernel_module_loaded, "1: the kernel module is there.", NULL);
 GAUGE(device_plugin_devices, "Devices that the kubelet is offered.", "resource", "health");
 GAUGE(kubelet_up, "1: the kubelet tells who holds what.", NULL);
+GAUGE(oversale_cpu_cores, "CPU that is for sale, and used by jobs and all others.", "what");
+GAUGE(oversale_memory_bytes, "Memory that is for sale, and used by jobs and all others.", "what");
 GAUGE(kubernetes_api_up, "1: the Kubernetes API answers.", NULL);
 
 static const struct metric *const families[] = {
@@ -81,6 +86,7 @@ static const struct metric *const families[] = {
 	&syscalls_denied,
 	&device_plugin_allocations,
 	&device_plugin_registrations,
+	&oversale_updates,
 	&hold,
 	&eviction,
 	&reaction,
@@ -95,6 +101,8 @@ static const struct metric *const families[] = {
 	&kernel_module_loaded,
 	&device_plugin_devices,
 	&kubelet_up,
+	&oversale_cpu_cores,
+	&oversale_memory_bytes,
 	&kubernetes_api_up,
 };
 
@@ -164,6 +172,11 @@ void observe_allocation(struct agent *agent, const char *resource, const char *o
 void observe_registration(struct agent *agent, const char *resource, const char *outcome)
 {
 	metrics_inc(agent->metrics, &device_plugin_registrations, 1, resource, outcome);
+}
+
+void observe_sale(struct agent *agent, const char *outcome)
+{
+	metrics_inc(agent->metrics, &oversale_updates, 1, outcome);
 }
 
 void observe_sample(struct agent *agent)
@@ -276,6 +289,7 @@ static void on_metrics(struct gs_buf *out, void *arg)
 	metrics_set(m, &borrowers, n);
 	metrics_set(m, &kernel_module_loaded, kernel_link(agent->kernel) != NULL);
 	plugins_observe(agent, &device_plugin_devices);
+	sale_observe(agent, &oversale_cpu_cores, &oversale_memory_bytes);
 	metrics_set(m, &kubelet_up, allocations_up(agent));
 	metrics_set(m, &kubernetes_api_up, agent->kube && agent->kube_ok);
 	sandbox_denied_each(show_denied, m);

@@ -24,6 +24,9 @@ void observe_allocation(struct agent *agent, const char *resource, const char *o
 /* The kubelet took a device plugin ("ok") or did not ("failed"). */
 void observe_registration(struct agent *agent, const char *resource, const char *outcome);
 
+/* The node's status was told what CPU and memory is for sale ("ok"), or not ("failed"). */
+void observe_sale(struct agent *agent, const char *outcome);
+
 /* Mappings were taken away of the users of an idle card. */
 void observe_sample(struct agent *agent);
 

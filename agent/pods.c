@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/xalloc.h"
+#include "gpushare/annotations.h"
 
 /* The kubelet runs at most a few hundred pods on a node; who waits beyond that is left to it. */
 #define POD_MAX 4096
@@ -17,6 +18,7 @@ struct pod {
 	bool known; /* the API has told it */
 	bool over; /* it has ended by itself */
 	bool unless_over; /* not to be deleted then */
+	bool job; /* it lives on over-sold CPU or memory */
 	bool missed; /* a complete list did not have it */
 	char *why; /* to be deleted as soon as it is known; NULL: not */
 	bool asked; /* that was done */
@@ -126,6 +128,16 @@ void pods_delete_named(struct agent *agent, const char *ns, const char *name, co
 
 /* ---- What the API tells. */
 
+/* By what the webhook wrote on it for its containers. */
+static bool is_job(const struct kube_pod *told)
+{
+	for (size_t i = 0; i < told->n_annotations; i++)
+		if (strncmp(told->annotations[i].key, GS_KEY_VCPU, strlen(GS_KEY_VCPU)) == 0 ||
+		    strncmp(told->annotations[i].key, GS_KEY_VMEM, strlen(GS_KEY_VMEM)) == 0)
+			return true;
+	return false;
+}
+
 static void on_pod(const struct kube_pod *told, bool gone, void *arg)
 {
 	struct agent *agent = arg;
@@ -141,8 +153,16 @@ static void on_pod(const struct kube_pod *told, bool gone, void *arg)
 	pod->known = true;
 	pod->over = told->phase &&
 		    (strcmp(told->phase, "Succeeded") == 0 || strcmp(told->phase, "Failed") == 0);
+	pod->job = is_job(told);
 	if (pod->why)
 		delete_now(agent, pod);
+}
+
+void pods_jobs(const struct agent *agent, struct gs_strv *uids)
+{
+	for (size_t i = 0; agent->pods && i < agent->pods->n; i++)
+		if (agent->pods->v[i].job && !agent->pods->v[i].over)
+			gs_strv_add(uids, agent->pods->v[i].uid);
 }
 
 /*

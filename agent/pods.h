@@ -30,4 +30,7 @@ void pods_delete_uid(struct agent *agent, const char *uid, const char *why);
 /* The same by its name, of a pod that the API has told; that has not ended by itself. */
 void pods_delete_named(struct agent *agent, const char *ns, const char *name, const char *why);
 
+/* Adds the UIDs of the pods that live on over-sold CPU or memory. */
+void pods_jobs(const struct agent *agent, struct gs_strv *uids);
+
 #endif

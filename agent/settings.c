@@ -11,11 +11,14 @@
 #include "common/config.h"
 #include "common/doc.h"
 #include "common/file.h"
+#include "common/quantity.h"
 #include "common/xalloc.h"
 
 #define CONFIG_MAX (1024 * 1024)
 /* More pods than that do not share a card. */
 #define SHARE_MAX 64
+/* Percent; more than that of anything is not there at the same time. */
+#define RATIO_MAX 1000
 
 void settings_init(struct settings *s)
 {
@@ -28,6 +31,7 @@ void settings_init(struct settings *s)
 		.http_port = 9479,
 		.plugins = true,
 		.share = 2,
+		.sale = { .cpu_ratio = 100, .memory_ratio = 100 },
 	};
 	s->kubelet = gs_strdup("/var/lib/kubelet");
 	s->probe = gs_strdup(GPUSHARE_LIBEXECDIR "/gpushare-probe");
@@ -103,6 +107,54 @@ static int get_plugins(const struct gs_doc *doc, struct js object, struct settin
 	return r;
 }
 
+/* A quantity as Kubernetes writes it, in @unit thousandths. */
+static int get_quantity(const struct gs_doc *doc, struct js v, const char *key, int64_t unit,
+			uint64_t *ret, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	struct gs_err why = { 0 };
+	int64_t milli;
+	int r;
+
+	if (!v.n)
+		return 0;
+	r = gs_doc_string(doc, v, key, &text, err);
+	if (r < 0)
+		return r;
+	if (gs_quantity_milli(text, &milli, &why) < 0)
+		return gs_doc_wrong(doc, v, err, "%s: %s", key, why.msg);
+	*ret = (uint64_t)(milli / unit);
+	return 0;
+}
+
+static int get_sale(const struct gs_doc *doc, struct js object, struct sale_settings *s,
+		    struct gs_err *err)
+{
+	static const struct gs_doc_key keys[] = {
+		{ "enabled", GS_DOC_BOOL, false },	  { "cpu_ratio", GS_DOC_UINT, false },
+		{ "memory_ratio", GS_DOC_UINT, false },	  { "cpu_floor", GS_DOC_STRING, false },
+		{ "memory_floor", GS_DOC_STRING, false }, { 0 },
+	};
+	struct js v[5];
+	int r;
+
+	if (!object.n)
+		return 0;
+	r = gs_doc_members(doc, object, "oversale", keys, v, err);
+	if (r == 0)
+		r = get_uint(doc, v[1], "cpu_ratio", RATIO_MAX, &s->cpu_ratio, err);
+	if (r == 0)
+		r = get_uint(doc, v[2], "memory_ratio", RATIO_MAX, &s->memory_ratio, err);
+	if (r == 0)
+		r = get_quantity(doc, v[3], "cpu_floor", 1, &s->cpu_floor, err);
+	if (r == 0)
+		r = get_quantity(doc, v[4], "memory_floor", 1000LL * 1024 * 1024, &s->memory_floor,
+				 err);
+	if (r == 0)
+		gs_doc_bool(v[0], &s->enabled);
+	return r;
+}
+
 static int get_agent(const struct gs_doc *doc, struct js agent, struct settings *s,
 		     struct gs_err *err)
 {
@@ -121,6 +173,7 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		HTTP,
 		KUBERNETES,
 		PLUGINS,
+		OVERSALE,
 		N
 	};
 	static const struct gs_doc_key keys[N + 1] = {
@@ -138,6 +191,7 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		[HTTP] = { "http", GS_DOC_OBJECT, false },
 		[KUBERNETES] = { "kubernetes", GS_DOC_OBJECT, false },
 		[PLUGINS] = { "device_plugins", GS_DOC_OBJECT, false },
+		[OVERSALE] = { "oversale", GS_DOC_OBJECT, false },
 	};
 	struct js v[N];
 	int r = gs_doc_members(doc, agent, "agent", keys, v, err);
@@ -166,6 +220,8 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		r = kube_config_read(doc, v[KUBERNETES], true, &s->kube, err);
 	if (r == 0)
 		r = get_plugins(doc, v[PLUGINS], s, err);
+	if (r == 0)
+		r = get_sale(doc, v[OVERSALE], &s->sale, err);
 	if (r < 0)
 		return r;
 	gs_doc_bool(v[LEND], &s->lend);

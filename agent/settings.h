@@ -4,6 +4,7 @@
 #define GPUSHARE_AGENT_SETTINGS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "kube/kube.h"
 #include "common/buf.h"
@@ -14,6 +15,13 @@
  * and each return costs him more than a call.
  */
 #define SETTINGS_LEND_AFTER_MIN_MS 50
+
+/* What of the node's CPU and memory is sold once more; thousandths of a CPU, MiB. */
+struct sale_settings {
+	bool enabled;
+	unsigned int cpu_ratio, memory_ratio; /* percent of what the kubelet has to give away */
+	uint64_t cpu_floor, memory_floor; /* of that, never sold */
+};
 
 struct settings {
 	bool lend; /* may cards be lent whose pod says nothing about it? */
@@ -30,6 +38,7 @@ struct settings {
 	char *http_address; /* of metrics and health */
 	unsigned int http_port; /* 0: no HTTP */
 	struct kube_config kube; /* .server NULL: no Kubernetes */
+	struct sale_settings sale;
 	bool plugins; /* device plugins for the kubelet? */
 	unsigned int share; /* devices of gpushare/share-gpu for each card of a shadow pod */
 	char *kubelet; /* the kubelet's folder */

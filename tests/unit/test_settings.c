@@ -48,6 +48,10 @@ static void assert_defaults(const struct settings *s)
 	assert_string_equal(s->http_address, "127.0.0.1");
 	assert_int_equal(s->exempt.n, 0);
 	assert_null(s->kube.server);
+	assert_false(s->sale.enabled);
+	assert_int_equal(s->sale.cpu_ratio, 100);
+	assert_int_equal(s->sale.memory_ratio, 100);
+	assert_int_equal(s->sale.cpu_floor + s->sale.memory_floor, 0);
 	assert_true(s->plugins);
 	assert_int_equal(s->share, 2);
 	assert_string_equal(s->kubelet, "/var/lib/kubelet");
@@ -84,7 +88,9 @@ static void every_key(void **state)
 		     "\"kubernetes\":{\"server\":\"https://k:6443\",\"ca_file\":\"/ca\","
 		     "\"token_file\":\"/t\",\"node\":\"n1\"},"
 		     "\"device_plugins\":{\"enabled\":false,\"share\":4,"
-		     "\"kubelet_dir\":\"/k\"}}}",
+		     "\"kubelet_dir\":\"/k\"},"
+		     "\"oversale\":{\"enabled\":true,\"cpu_ratio\":150,\"memory_ratio\":90,"
+		     "\"cpu_floor\":\"500m\",\"memory_floor\":\"2Gi\"}}}",
 		     &s, &err),
 		0);
 	assert_true(s.lend && s.lend_shared && !s.kernel_kill);
@@ -102,6 +108,11 @@ static void every_key(void **state)
 	assert_string_equal(s.kube.ca_file, "/ca");
 	assert_string_equal(s.kube.token_file, "/t");
 	assert_string_equal(s.kube.node, "n1");
+	assert_true(s.sale.enabled);
+	assert_int_equal(s.sale.cpu_ratio, 150);
+	assert_int_equal(s.sale.memory_ratio, 90);
+	assert_int_equal(s.sale.cpu_floor, 500);
+	assert_int_equal(s.sale.memory_floor, 2048);
 	assert_false(s.plugins);
 	assert_int_equal(s.share, 4);
 	assert_string_equal(s.kubelet, "/k");
@@ -133,6 +144,9 @@ static void mistakes(void **state)
 		{ "{\"agent\":{\"device_plugins\":{\"kubelet_dir\":\"k\"}}}",
 		  "kubelet_dir must be an absolute path" },
 		{ "{\"agent\":{\"device_plugins\":{\"enabled\":1}}}", "enabled must be" },
+		{ "{\"agent\":{\"oversale\":{\"cpu_ratio\":1001}}}", "cpu_ratio" },
+		{ "{\"agent\":{\"oversale\":{\"memory_floor\":\"much\"}}}", "memory_floor: " },
+		{ "{\"agent\":{\"oversale\":{\"vcpu\":1}}}", "unknown key" },
 		{ "{\"agent\":[]}", "agent" },
 		{ "{", "line 1" },
 	};

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the node and single pods use. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/node_use.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/identity.h"
+#include "common/xalloc.h"
+
+#define FILE_MAX_BYTES (1024 * 1024)
+#define MIB (1024 * 1024)
+
+/* The number behind @key at the beginning of a line; false: there is no such line. */
+static bool find(const char *text, const char *key, uint64_t *ret)
+{
+	size_t n = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, n) == 0 && sscanf(line + n, "%" SCNu64, ret) == 1)
+			return true;
+		if (!*line)
+			break;
+	}
+	return false;
+}
+
+static int read_text(const char *dir, const char *name, char **ret, struct gs_err *err)
+{
+	cleanup_free char *path = gs_asprintf("%s/%s", dir, name);
+	size_t len;
+
+	return gs_file_read(AT_FDCWD, path, 0, FILE_MAX_BYTES, ret, &len, NULL, err);
+}
+
+static int read_cpu(const char *proc, uint64_t *ret_us, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	uint64_t user, nice, system, idle, iowait, irq, softirq, steal;
+	long hz = sysconf(_SC_CLK_TCK);
+	int r = read_text(proc, "stat", &text, err);
+
+	if (r < 0)
+		return r;
+	if (hz <= 0 || sscanf(text,
+			      "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+			      " %" SCNu64 " %" SCNu64 " %" SCNu64,
+			      &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal) != 8)
+		return gs_err_set(err, EINVAL, "%s/stat: the line of all processors is missing",
+				  proc);
+	/* what the host took away is nobody's here, and not to be had either */
+	*ret_us = (user + nice + system + irq + softirq + steal) * (1000000 / (uint64_t)hz);
+	return 0;
+}
+
+static int read_memory(const char *proc, uint64_t *ret_mib, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	uint64_t total, available;
+	int r = read_text(proc, "meminfo", &text, err);
+
+	if (r < 0)
+		return r;
+	if (!find(text, "MemTotal:", &total) || !find(text, "MemAvailable:", &available) ||
+	    available > total)
+		return gs_err_set(err, EINVAL, "%s/meminfo: how much is available is missing",
+				  proc);
+	*ret_mib = (total - available) / 1024;
+	return 0;
+}
+
+int node_use_all(const char *proc, struct node_use *ret, struct gs_err *err)
+{
+	int r = read_cpu(proc, &ret->cpu_us, err);
+
+	return r < 0 ? r : read_memory(proc, &ret->memory_mib, err);
+}
+
+/* The pod's folder; NULL: it has none. The caller frees. */
+static char *folder_of(const char *root, const char *uid)
+{
+	static const char *const classes[] = { "besteffort", "burstable", NULL };
+	cleanup_free char *dashed = gs_strdup(uid);
+
+	for (char *c = dashed; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	for (size_t i = 0; i < GS_ARRAY_SIZE(classes); i++) {
+		const char *class = classes[i];
+		char *names[] = {
+			class ? gs_asprintf("%s/kubepods/%s/pod%s", root, class, uid) :
+				gs_asprintf("%s/kubepods/pod%s", root, uid),
+			class ? gs_asprintf("%s/kubepods.slice/kubepods-%s.slice/"
+					    "kubepods-%s-pod%s.slice",
+					    root, class, class, dashed) :
+				gs_asprintf("%s/kubepods.slice/kubepods-pod%s.slice", root, dashed),
+		};
+		char *found = NULL;
+
+		for (size_t k = 0; k < GS_ARRAY_SIZE(names); k++) {
+			if (!found && access(names[k], F_OK) == 0)
+				found = names[k];
+			else
+				free(names[k]);
+		}
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+int node_use_pod(const char *root, const char *uid, struct node_use *ret, struct gs_err *err)
+{
+	cleanup_free char *dir = gs_id_valid(uid) ? folder_of(root, uid) : NULL;
+	cleanup_free char *cpu = NULL, *current = NULL, *stat = NULL;
+	uint64_t bytes = 0, cached = 0;
+	int r;
+
+	if (!dir)
+		return gs_err_set(err, ENOENT, "pod %.64s has no cgroup", uid);
+	r = read_text(dir, "cpu.stat", &cpu, err);
+	if (r == 0)
+		r = read_text(dir, "memory.current", &current, err);
+	if (r == 0)
+		r = read_text(dir, "memory.stat", &stat, err);
+	if (r < 0)
+		return r;
+	if (!find(cpu, "usage_usec ", &ret->cpu_us) || !find(current, "", &bytes))
+		return gs_err_set(err, EINVAL, "%s: its use can't be read", dir);
+	(void)find(stat, "inactive_file ", &cached);
+	ret->memory_mib = (bytes > cached ? bytes - cached : 0) / MIB;
+	return 0;
+}

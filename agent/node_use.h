@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the node and single pods use of CPU and memory. */
+#ifndef GPUSHARE_AGENT_NODE_USE_H
+#define GPUSHARE_AGENT_NODE_USE_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+
+/* CPU: microseconds since some beginning. Memory: MiB in use that can't be dropped. */
+struct node_use {
+	uint64_t cpu_us, memory_mib;
+};
+
+/*
+ * Of the whole node: @proc/stat (all but idle time and waiting for disks) and @proc/meminfo
+ * (MemTotal less MemAvailable); proc(5). @proc: "/proc".
+ */
+int node_use_all(const char *proc, struct node_use *ret, struct gs_err *err);
+
+/*
+ * Of the pod of that UID, by its cgroup: cpu.stat, and memory.current less inactive_file, as the
+ * kubelet counts. @root: where cgroup v2 is mounted. -ENOENT: it has none, under any of the names
+ * that the kubelet gives to pods (cgroupfs and systemd, each class of service).
+ */
+int node_use_pod(const char *root, const char *uid, struct node_use *ret, struct gs_err *err);
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* agent/seller.c: against tests/k8s/apiserver.py and a made-up /proc. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/seller.h"
+#include "common/xalloc.h"
+#include "tests/unit/kubeclient.h"
+#include "tests/unit/tmpdir.h"
+
+static struct kubeclient client;
+static char *dir;
+static struct seller *seller;
+
+static int setup_all(void **state)
+{
+	kubeclient_start(&client, false);
+	return 0;
+}
+
+static int teardown_all(void **state)
+{
+	kubeclient_stop(&client);
+	return 0;
+}
+
+static void on_jobs(struct gs_strv *uids, void *arg)
+{
+	gs_strv_add(uids, "job");
+	gs_strv_add(uids, "gone");
+}
+
+static void on_told(const struct gs_err *err, void *arg)
+{
+	gs_buf_addf(&client.told, "told: %s\n", err ? err->msg : "well");
+}
+
+/* @ticks: of all processors since the start; @available: memory, in MiB of 16000. */
+static void node(unsigned long ticks, unsigned long available)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "cpu  %lu 0 0 100 0 0 0 0 0 0\n", ticks);
+	tmpdir_write(dir, "stat", text);
+	(void)snprintf(text, sizeof(text), "MemTotal: %d kB\nMemAvailable: %lu kB\n", 16000 * 1024,
+		       available * 1024);
+	tmpdir_write(dir, "meminfo", text);
+}
+
+static void job(unsigned long mib)
+{
+	char text[64];
+
+	tmpdir_write(dir, "kubepods/besteffort/podjob/cpu.stat", "usage_usec 1000\n");
+	(void)snprintf(text, sizeof(text), "%lu\n", mib * 1024 * 1024);
+	tmpdir_write(dir, "kubepods/besteffort/podjob/memory.current", text);
+	tmpdir_write(dir, "kubepods/besteffort/podjob/memory.stat", "inactive_file 0\n");
+}
+
+static int setup(void **state)
+{
+	kubeclient_open(&client);
+	dir = tmpdir_make();
+	node(1000, 12000);
+	job(1000);
+	kubeclient_tell(&client, "{'op':'set','path':'/api/v1/nodes/node-1','object':{'metadata':"
+				 "{'name':'node-1'},'status':{'capacity':{'cpu':'8'},'allocatable':"
+				 "{'cpu':'7500m','memory':'15360Mi'}}}}");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	seller_free(seller);
+	kubeclient_close(&client);
+	tmpdir_remove(dir);
+	return 0;
+}
+
+static void begin(void)
+{
+	const struct seller_config config = {
+		.loop = &client.loop,
+		.kube = client.kube,
+		.node = "node-1",
+		.proc = dir,
+		.cgroups = dir,
+		.period_ms = 50,
+		.settings = { true, 200, 100, 1000, 360 },
+		.jobs = on_jobs,
+		.told = on_told,
+	};
+
+	seller = seller_new(&config);
+}
+
+/* Is that in what the server has of the node? */
+static bool node_has(const char *text)
+{
+	char *got = kubeclient_ask(&client, "{'op':'get','path':'/api/v1/nodes/node-1'}");
+	bool has = strstr(got, text) != NULL;
+
+	if (!has)
+		print_message("%s\n", got);
+	free(got);
+	return has;
+}
+
+static void what_is_unused_is_for_sale(void **state)
+{
+	struct seller_view cpu, memory;
+
+	begin();
+	kubeclient_until(&client, "told: well");
+	/* 7500 * 2 - 1000 - nothing; 15360 - 360 - (4000 - 1000), in steps of 64 */
+	assert_true(node_has("\"gpushare/vcpu\": \"14000\""));
+	assert_true(node_has("\"gpushare/vmem\": \"11968\""));
+	assert_true(node_has("\"cpu\": \"8\"")); /* what others wrote stays */
+	seller_look(seller, &cpu, &memory);
+	assert_int_equal(cpu.sale, 14000);
+	assert_int_equal(memory.others, 3000);
+	assert_int_equal(memory.jobs, 1000);
+	/* What jobs use is theirs: nothing changes, and nothing is told. */
+	node(1000, 10000);
+	job(3000);
+	kubeclient_run(&client, 300);
+	assert_int_equal(kubeclient_asked(&client, "PATCH"), 1);
+	/* Others want it back. */
+	node(1000, 4000);
+	kubeclient_until(&client, "told: well");
+	assert_true(node_has("\"gpushare/vmem\": \"5952\""));
+}
+
+static void what_was_not_told_is_told_again(void **state)
+{
+	kubeclient_tell(&client, "{'op':'rule','match':'PATCH','status':403,'body':'{}'}");
+	begin();
+	kubeclient_until(&client, "told: PATCH");
+	kubeclient_until(&client, "told: well");
+	assert_true(node_has("\"gpushare/vcpu\": \"14000\""));
+}
+
+static void a_node_that_is_not_there(void **state)
+{
+	kubeclient_tell(&client, "{'op':'unset','path':'/api/v1/nodes/node-1'}");
+	begin();
+	kubeclient_until(&client, "told: GET");
+	assert_int_equal(kubeclient_asked(&client, "PATCH"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_is_unused_is_for_sale, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_not_told_is_told_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_node_that_is_not_there, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("seller", tests, setup_all, teardown_all);
+}
