@@ -2,8 +2,7 @@
 /* What the node and single pods use. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,14 +16,29 @@
 #define FILE_MAX_BYTES (1024 * 1024)
 #define MIB (1024 * 1024)
 
+/* The number at @text, and where it ends; false: there is none. */
+static bool number(const char *text, const char **ret_end, uint64_t *ret)
+{
+	char *end;
+
+	text += strspn(text, " ");
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	*ret_end = end;
+	return errno == 0;
+}
+
 /* The number behind @key at the beginning of a line; false: there is no such line. */
 static bool find(const char *text, const char *key, uint64_t *ret)
 {
 	size_t n = strlen(key);
+	const char *end;
 
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		if (strncmp(line, key, n) == 0 && sscanf(line + n, "%" SCNu64, ret) == 1)
+		if (strncmp(line, key, n) == 0 && number(line + n, &end, ret))
 			return true;
 		if (!*line)
 			break;
@@ -43,20 +57,23 @@ static int read_text(const char *dir, const char *name, char **ret, struct gs_er
 static int read_cpu(const char *proc, uint64_t *ret_us, struct gs_err *err)
 {
 	cleanup_free char *text = NULL;
-	uint64_t user, nice, system, idle, iowait, irq, softirq, steal;
+	/* user, nice, system, idle, iowait, irq, softirq, steal; proc(5) */
+	uint64_t v[8];
 	long hz = sysconf(_SC_CLK_TCK);
 	int r = read_text(proc, "stat", &text, err);
+	const char *at;
+	size_t n = 0;
 
 	if (r < 0)
 		return r;
-	if (hz <= 0 || sscanf(text,
-			      "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-			      " %" SCNu64 " %" SCNu64 " %" SCNu64,
-			      &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal) != 8)
+	at = text + strcspn(text, " ");
+	while (n < GS_ARRAY_SIZE(v) && number(at, &at, &v[n]))
+		n++;
+	if (hz <= 0 || strncmp(text, "cpu ", 4) != 0 || n < GS_ARRAY_SIZE(v))
 		return gs_err_set(err, EINVAL, "%s/stat: the line of all processors is missing",
 				  proc);
 	/* what the host took away is nobody's here, and not to be had either */
-	*ret_us = (user + nice + system + irq + softirq + steal) * (1000000 / (uint64_t)hz);
+	*ret_us = (v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) * (1000000 / (uint64_t)hz);
 	return 0;
 }
 
