@@ -79,11 +79,13 @@ spot_pod() {
 		cp $node/grant $node/bundles/$name/grant && start $name
 }
 
-# start NAME: as the kubelet does, which tries again: what creates a container ends after fifteen
-# seconds of waiting, and a busy machine may need more for the rest of it.
+# start NAME: as the kubelet does, which tries again, with a new bundle: what creates a container
+# ends after fifteen seconds of waiting, and a busy machine may need more for the rest of it.
 start() {
 	local try
+	cp $node/bundles/$1/config.json $node/new.json
 	for try in 1 2 3 4 5 6; do
+		cp $node/new.json $node/bundles/$1/config.json
 		if runtime run $1; then
 			return 0
 		fi
