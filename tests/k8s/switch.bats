@@ -89,3 +89,19 @@ shadows() {
 	kubectl delete deployment/service --now >/dev/null
 	within 60 shadows 0
 }
+
+@test "switch: what only the platform may write is refused, made, changed or added" {
+	POD_ANNOTATIONS='gpushare.k8s.io/lend: "true"' pod_spec forged >"$NODE_DIR/pod.yaml"
+	fails_with 'denied the request.*lend' kubectl create -f "$NODE_DIR/pod.yaml"
+	pod_spec plain | kubectl create -f - >/dev/null
+	fails_with 'denied the request.*lend' kubectl annotate pod plain gpushare.k8s.io/lend=true
+	kubectl annotate pod plain somebody.example/lend=true >/dev/null
+
+	# It waits for a card for ever; a privileged container is none that may borrow.
+	pod_spec spot gpushare/spot-gpu=1 cpu=100m memory=16Mi | kubectl create -f - >/dev/null
+	fails_with 'denied the request.*privileged' \
+		kubectl debug spot --profile=sysadmin --image="$IMAGE" --container=added -- true
+	sed 's/^    image:/    securityContext: {privileged: true}\n&/' \
+		<(pod_spec forged gpushare/spot-gpu=1 cpu=100m memory=16Mi) >"$NODE_DIR/pod.yaml"
+	fails_with 'denied the request.*privileged' kubectl create -f "$NODE_DIR/pod.yaml"
+}
