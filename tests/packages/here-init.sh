@@ -23,6 +23,10 @@ mount -t tmpfs shm "$root/dev/shm"
 ln -s pts/ptmx "$root/dev/ptmx"
 ln -s /proc/self/fd "$root/dev/fd"
 mknod -m 666 "$root/dev/fakegpu0" c 510 0
+# Without this link, which udev makes, systemd takes the card away from containers when it reloads,
+# as it does for each package with a unit.
+mkdir "$root/dev/char"
+ln -s ../fakegpu0 "$root/dev/char/510:0"
 name=$root
 cd "$root"
 mkdir -p .old

@@ -144,6 +144,7 @@ check "... all of them" installed "$(</vm/extra/v2/version)"
 check "it is another agent" wait_for $long another_agent "$agent"
 check "the containers run on" alive $web $main $side
 [[ -z $driver ]] || return_it
+check "they have the card, though systemd was told to reload" can_use side
 
 # ---- And bare again.
 check "a runtime that containerd is set up for stays" \
