@@ -61,10 +61,7 @@ for at, e in said:
     if e["msg"] == "released":
         events.append((touch + after, "kernel", "the touch goes on"))
     elif e["msg"] == "a borrower is ended":
-        text = f"{e['container']} was killed"
-        if "own_us" in e:
-            text += f", {int(e['own_us']) / 1000:.1f} ms after the agent heard of the touch"
-        events.append((at, "agent", text))
+        events.append((at, "agent", f"{e['container']} was killed"))
     elif e["msg"] == "a borrower is gone":
         events.append((at, "agent", f"{e['container']} is gone"))
 for at, r in calls:
