@@ -78,7 +78,7 @@ static int cut_connections(void)
 	int n = 0;
 
 	for (int fd = 3; fd < 64; fd++) {
-		struct sockaddr addr;
+		struct sockaddr addr = { 0 };
 		socklen_t len = sizeof(addr);
 
 		if (getpeername(fd, &addr, &len) == 0 && addr.sa_family == AF_INET &&
