@@ -85,6 +85,7 @@ check "restarted: the user is back" touch_card 2
 back "restarted" 2 second
 
 must "restarted, with no agent there: the card is lent" is_lent $holding
+since=$(kt state $holding since)
 agent_kill
 ended main-2
 runtime run main-2
@@ -92,6 +93,11 @@ main=$(pid_of main-2)
 touch_card 3 >/dev/null
 must "restarted, with no agent there: it starts" agent_start
 check "restarted, with no agent there: it knows the container" wait_for "$long" member main-2
+# What it did meanwhile nobody saw: the card comes back, and is lent once more.
+taken_back() {
+	[ "$(kt state $holding since)" != "$since" ]
+}
+check "restarted, with no agent there: its card is taken back" wait_for "$long" taken_back
 must "restarted, with no agent there: the card is borrowed" borrow third
 check "restarted, with no agent there: the user is back" touch_card 4
 back "restarted, with no agent there" 4 third
