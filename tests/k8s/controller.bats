@@ -10,8 +10,9 @@ setup_file() {
 	control_wants || return 0
 	node_start
 	control_start
-	for file in $(awk '/^  - / { print $2 }' "$GS_TOP/packaging/k8s/base/kustomization.yaml"); do
-		kubectl apply -f - <"$GS_TOP/packaging/k8s/base/$file"
+	local base=$GS_TOP/packaging/k8s/base
+	for file in $(awk '/^  - / { print $2 }' "$base/kustomization.yaml"); do
+		kubectl apply -f - <"$base/$file"
 	done
 	# There is no node to run it and no proxy for its Service: one process, found by its name.
 	node_exec /bin/sh -c "echo '127.0.0.1 $host' >>/etc/hosts"
@@ -61,15 +62,17 @@ pod() {
 		pod forged ', "annotations": {"gpushare.k8s.io/partition": "gold"}' '' ''
 	pod changed '' '' ''
 	fails_with "only the platform may" kubectl annotate pod changed gpushare.k8s.io/grant=x
-	fails_with "may not be privileged" pod spot '' '' ', "securityContext": {"privileged": true},
+	fails_with "may not be privileged" pod spot '' '' ',
+		"securityContext": {"privileged": true},
 		"resources": {"limits": {"gpushare/spot-gpu": "1", "cpu": "1", "memory": "1Gi"}}'
 }
 
-@test "controller: a share pod that has no room gets a shadow pod, for as long as it waits" {
+@test "controller: who has no room to share gets a shadow pod, for as long as it waits" {
 	local uid why="0/1 nodes are available: 1 Insufficient gpushare/share-gpu."
 	pod share '' '' ', "resources": {"limits": {"gpushare/share-gpu": "1"}}'
 	uid=$(kubectl get pod share -o 'jsonpath={.metadata.uid}')
-	kubectl patch pod share --subresource=status --type=merge -p "{\"status\": {\"conditions\": [
+	kubectl patch pod share --subresource=status --type=merge -p "{
+		\"status\": {\"conditions\": [
 		{\"type\": \"PodScheduled\", \"status\": \"False\", \"reason\": \"Unschedulable\",
 		 \"message\": \"$why\"}]}}"
 	within 20 kubectl get pod -n gpushare-system "shadow-$uid"
