@@ -17,6 +17,7 @@
 
 /* How long somebody waits who can't give up the mmap lock, before he comes again. */
 #define SHORT_WAIT (HZ / 50 + 1)
+
 /*
  * The process that lives in that memory, with a reference; NULL if there is none any more.
  * (mm->owner is not on every kernel.)

@@ -61,8 +61,7 @@ static void test_watch(void **state)
 	kube_watch_pods(client.kube);
 	kube_watch_pods(client.kube);
 	kubeclient_until(&client, "well\npod a/one u1 Running\nsynced\n");
-	kubeclient_put(&client, "a/two", "u2", "Pending",
-		       ",'deletionTimestamp':'x'");
+	kubeclient_put(&client, "a/two", "u2", "Pending", ",'deletionTimestamp':'x'");
 	kubeclient_until(&client, "pod a/two u2 Pending deleting\n");
 	kubeclient_put(&client, "a/one", "u1", "Failed", "");
 	kubeclient_until(&client, "pod a/one u1 Failed\n");
