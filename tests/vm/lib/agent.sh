@@ -15,7 +15,7 @@ agent_pack() {
 		flock 9
 		unset MAKEFLAGS MFLAGS MAKELEVEL
 		make -s --no-print-directory -C "$VM_TOP" -j"$(nproc)" WERROR=1 all \
-			"$VM_TOP/build/vm-kubelet"
+			build/vm-kubelet
 		rm -rf "$made/root"
 		make -s --no-print-directory -C "$VM_TOP" WERROR=1 DESTDIR="$made/root" \
 			PREFIX=/usr install
