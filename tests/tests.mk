@@ -60,7 +60,7 @@ $(call objs,$(wildcard tests/fuzz/*.c)): private GS_CFLAGS += -Wno-missing-proto
 
 $(B)/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(OUR_LIBS)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(GS_LDFLAGS) -fsanitize=fuzzer -o $@ $^ \
-		$(JANSSON_LIBS)
+		$(JANSSON_LIBS) -lgnutls
 
 fuzzers: $(FUZZERS)
 endif
