@@ -15,9 +15,12 @@
 #define CPU "10m"
 #define MEMORY "16Mi"
 
-/* What a shadow pod takes over from the spec of its share pod. */
+/*
+ * What a shadow pod takes over from the spec of its share pod. Where our runtime is not the default
+ * one, the class brings the shadow pod to it too: the agent offers only what our runtime has seen.
+ */
 static const char *const inherited[] = { "nodeSelector", "tolerations", "priorityClassName",
-					 "schedulerName" };
+					 "schedulerName", "runtimeClassName" };
 
 static const char *string_at(const json_t *object, const char *key)
 {

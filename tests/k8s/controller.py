@@ -321,7 +321,7 @@ def lead(**section):
 def test_shadow_story():
     c = lead(shadow={"quiet": "2s", "image": "example/pause:1"})
     share("s1", "u1", nodeSelector={"pool": "a"}, priorityClassName="high",
-          tolerations=[{"key": "k", "operator": "Exists"}],
+          runtimeClassName="gpushare", tolerations=[{"key": "k", "operator": "Exists"}],
           annotations={"partition": "gold", "user_id": "alice"},
           affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
               "nodeSelectorTerms": [{"matchExpressions": [
@@ -333,6 +333,7 @@ def test_shadow_story():
     need(spec["containers"][0]["resources"] == {"limits": one, "requests": one}, spec)
     need(spec["nodeSelector"] == {"pool": "a"} and spec["priorityClassName"] == "high" and
          spec["tolerations"] == [{"key": "k", "operator": "Exists"}] and
+         spec["runtimeClassName"] == "gpushare" and
          list(spec["affinity"]) == ["nodeAffinity"] and
          spec["containers"][0]["image"] == "example/pause:1", spec)
     keys = meta["annotations"]
@@ -345,7 +346,7 @@ def test_shadow_story():
         "looked for" in e["message"] for e in world.events()))
     # a second one of the same kind shares its card, a third one does not
     share("s2", "u2", made=1, nodeSelector={"pool": "a"}, priorityClassName="high",
-          tolerations=[{"key": "k", "operator": "Exists"}],
+          runtimeClassName="gpushare", tolerations=[{"key": "k", "operator": "Exists"}],
           annotations={"partition": "gold", "user_id": "alice"},
           affinity=world.get(PODS % "default" + "/s1")["spec"]["affinity"])
     time.sleep(1)
