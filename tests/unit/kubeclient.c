@@ -34,8 +34,9 @@ void kubeclient_start(struct kubeclient *client, bool tls)
 	assert_true(client->pid >= 0);
 	if (client->pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)execl("/usr/bin/python3", "python3", "tests/k8s/apiserver.py", client->dir,
-			    tls ? "--tls" : NULL, NULL);
+		/* by its whole path: Python looks for its library by the name that it is called */
+		(void)execl("/usr/bin/python3", "/usr/bin/python3", "tests/k8s/apiserver.py",
+			    client->dir, tls ? "--tls" : NULL, NULL);
 		_exit(127);
 	}
 	for (int i = 0; !tmpdir_has(client->dir, "port"); i++) {

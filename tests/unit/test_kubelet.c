@@ -132,7 +132,9 @@ static int setup(void **state)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)dup2(fds[1], STDIN_FILENO);
 		(void)dup2(fds[1], STDOUT_FILENO);
-		(void)execl("/usr/bin/python3", "python3", "tests/k8s/kubelet.py", s->dir, NULL);
+		/* by its whole path: Python looks for its library by the name that it is called */
+		(void)execl("/usr/bin/python3", "/usr/bin/python3", "tests/k8s/kubelet.py", s->dir,
+			    NULL);
 		_exit(127);
 	}
 	(void)close(fds[1]);
