@@ -12,23 +12,10 @@
 /* Less than the time between two questions that nothing else made the agent ask. */
 #define SETTLED_MS 8000
 
-static void uses_free(struct kubelet_uses *uses)
-{
-	for (size_t i = 0; i < uses->n; i++) {
-		free(uses->v[i].namespace);
-		free(uses->v[i].pod);
-		free(uses->v[i].container);
-		free(uses->v[i].resource);
-		gs_strv_free(&uses->v[i].ids);
-	}
-	free(uses->v);
-	*uses = (struct kubelet_uses){ 0 };
-}
-
 void allocated_free(struct allocated *allocated)
 {
-	uses_free(&allocated->uses);
-	uses_free(&allocated->all);
+	kubelet_uses_free(&allocated->uses);
+	kubelet_uses_free(&allocated->all);
 	*allocated = (struct allocated){ 0 };
 }
 
@@ -84,8 +71,8 @@ bool allocated_set(struct allocated *allocated, const struct kubelet_uses *uses,
 	if (same)
 		return false;
 	allocated->since_ms = asked_ms;
-	uses_free(&allocated->uses);
-	uses_free(&allocated->all);
+	kubelet_uses_free(&allocated->uses);
+	kubelet_uses_free(&allocated->all);
 	uses_copy(&allocated->uses, uses);
 	uses_copy(&allocated->all, all);
 	return true;

@@ -16,7 +16,7 @@ struct asked {
 	void *arg;
 };
 
-static void uses_free(struct kubelet_uses *uses)
+void kubelet_uses_free(struct kubelet_uses *uses)
 {
 	for (size_t i = 0; i < uses->n; i++) {
 		free(uses->v[i].namespace);
@@ -26,6 +26,7 @@ static void uses_free(struct kubelet_uses *uses)
 		gs_strv_free(&uses->v[i].ids);
 	}
 	free(uses->v);
+	*uses = (struct kubelet_uses){ 0 };
 }
 
 /* An entry of the kubelet's is of one NUMA node; ours is of all, so @first of this container on. */
@@ -69,7 +70,7 @@ static void on_list(int code, const ProtobufCMessage *answer, const struct gs_er
 		}
 	}
 	asked->told(code, code == 0 ? &uses : NULL, err, asked->arg);
-	uses_free(&uses);
+	kubelet_uses_free(&uses);
 }
 
 static void on_allocatable(int code, const ProtobufCMessage *answer, const struct gs_err *err,
@@ -83,7 +84,7 @@ static void on_allocatable(int code, const ProtobufCMessage *answer, const struc
 	for (size_t d = 0; code == 0 && d < all->n_devices; d++)
 		uses_add(&uses, 0, NULL, NULL, all->devices[d]);
 	asked->told(code, code == 0 ? &uses : NULL, err, asked->arg);
-	uses_free(&uses);
+	kubelet_uses_free(&uses);
 }
 
 static void on_registered(int code, const ProtobufCMessage *answer, const struct gs_err *err,

@@ -38,6 +38,9 @@ struct kubelet_uses {
 	size_t n;
 };
 
+/* Frees what @uses holds, and empties it. */
+void kubelet_uses_free(struct kubelet_uses *uses);
+
 typedef void kubelet_done(int code, const struct kubelet_uses *uses, const struct gs_err *err,
 			  void *arg);
 

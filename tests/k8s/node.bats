@@ -9,7 +9,7 @@ setup_file() {
 	cluster_start
 	vendor_plugin_start
 	within 60 node_has nvidia.com/gpu 2
-	kubectl apply -f "$GS_TOP/packaging/k8s/runtimeclass.yaml"
+	kubectl apply -f "$GS_TOP/packaging/k8s/base/runtimeclass.yaml"
 }
 
 setup() {

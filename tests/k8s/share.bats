@@ -15,7 +15,7 @@ setup_file() {
 	vendor_plugin_start
 	agent_start
 	within 60 node_has nvidia.com/gpu 2
-	kubectl apply -f "$GS_TOP/packaging/k8s/runtimeclass.yaml"
+	kubectl apply -f "$GS_TOP/packaging/k8s/base/runtimeclass.yaml"
 	export POD_CLASS=gpushare
 }
 

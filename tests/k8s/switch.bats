@@ -12,7 +12,7 @@ setup_file() {
 	devices_create
 	agent_config
 	agent_account
-	# Shadow pods name no runtime class.
+	# Neither pod names a runtime class.
 	CONTAINERD_DEFAULT=gpushare kubelet_start
 	vendor_plugin_start
 	agent_start
