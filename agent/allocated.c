@@ -33,7 +33,8 @@ static void uses_copy(struct kubelet_uses *to, const struct kubelet_uses *from)
 		to->v[i].pod = dup_or_null(from->v[i].pod);
 		to->v[i].container = dup_or_null(from->v[i].container);
 		to->v[i].resource = gs_strdup(from->v[i].resource);
-		gs_strv_merge(&to->v[i].ids, &from->v[i].ids);
+		for (size_t k = 0; k < from->v[i].ids.n; k++)
+			gs_strv_add(&to->v[i].ids, from->v[i].ids.v[k]);
 	}
 }
 

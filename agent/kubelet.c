@@ -49,7 +49,34 @@ static void uses_add(struct kubelet_uses *uses, size_t first, const V1__PodResou
 		}
 	}
 	for (size_t i = 0; i < devices->n_device_ids; i++)
-		gs_strv_add_once(&use->ids, devices->device_ids[i]);
+		gs_strv_add(&use->ids, devices->device_ids[i]);
+}
+
+static int compare_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare(const void *pa, const void *pb)
+{
+	const struct kubelet_use *a = pa, *b = pb;
+	int c = compare_text(a->namespace, b->namespace);
+
+	c = c ? c : compare_text(a->pod, b->pod);
+	c = c ? c : compare_text(a->container, b->container);
+	return c ? c : strcmp(a->resource, b->resource);
+}
+
+/*
+ * A kubelet tells pods, resources and devices in the order of Go's maps, which is another one each
+ * time (k8s.io/kubernetes, pkg/kubelet/cm: containerDevicesFromResourceDeviceInstances()).
+ */
+static void uses_sort(struct kubelet_uses *uses)
+{
+	for (size_t i = 0; i < uses->n; i++)
+		gs_strv_sort_once(&uses->v[i].ids);
+	if (uses->n > 1)
+		qsort(uses->v, uses->n, sizeof(*uses->v), compare);
 }
 
 static void on_list(int code, const ProtobufCMessage *answer, const struct gs_err *err, void *arg)
@@ -69,6 +96,7 @@ static void on_list(int code, const ProtobufCMessage *answer, const struct gs_er
 				uses_add(&uses, first, pod, container->name, container->devices[d]);
 		}
 	}
+	uses_sort(&uses);
 	asked->told(code, code == 0 ? &uses : NULL, err, asked->arg);
 	kubelet_uses_free(&uses);
 }
@@ -83,6 +111,7 @@ static void on_allocatable(int code, const ProtobufCMessage *answer, const struc
 
 	for (size_t d = 0; code == 0 && d < all->n_devices; d++)
 		uses_add(&uses, 0, NULL, NULL, all->devices[d]);
+	uses_sort(&uses);
 	asked->told(code, code == 0 ? &uses : NULL, err, asked->arg);
 	kubelet_uses_free(&uses);
 }

@@ -33,6 +33,7 @@ struct kubelet_use {
 	struct gs_strv ids; /* as the resource's plugin calls them */
 };
 
+/* Sorted, and so are the devices: the same answer is the same. */
 struct kubelet_uses {
 	struct kubelet_use *v;
 	size_t n;

@@ -177,6 +177,20 @@ void gs_strv_sort(struct gs_strv *list)
 		qsort(list->v, list->n, sizeof(*list->v), compare);
 }
 
+void gs_strv_sort_once(struct gs_strv *list)
+{
+	size_t n = 0;
+
+	gs_strv_sort(list);
+	for (size_t i = 0; i < list->n; i++) {
+		if (n > 0 && strcmp(list->v[n - 1], list->v[i]) == 0)
+			free(list->v[i]);
+		else
+			list->v[n++] = list->v[i];
+	}
+	list->n = n;
+}
+
 char *gs_strv_join(const struct gs_strv *list)
 {
 	struct gs_buf out = { 0 };

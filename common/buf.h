@@ -52,6 +52,9 @@ bool gs_strv_has(const struct gs_strv *list, const char *s);
 /* Sorts the list byte by byte, whatever the locale. */
 void gs_strv_sort(struct gs_strv *list);
 
+/* The same, and leaves each only once. */
+void gs_strv_sort_once(struct gs_strv *list);
+
 /* Appends a copy of @s unless it is in the list. */
 void gs_strv_add_once(struct gs_strv *list, const char *s);
 

@@ -8,6 +8,7 @@ import concurrent.futures
 import json
 import os
 import queue
+import random
 import socket
 import subprocess
 import sys
@@ -40,6 +41,11 @@ def wait_for(what, condition):
             need(got, "in vain waited for:", what)
             return got
         time.sleep(0.05)
+
+
+def shuffled(things):
+    things = list(things)
+    return random.sample(things, len(things))
 
 
 class Kubelet:
@@ -119,16 +125,20 @@ class Kubelet:
         if self.pods_wrong:
             context.abort(self.grpc.StatusCode.UNAVAILABLE, self.pods_wrong)
         answer = self.pods_pb.ListPodResourcesResponse()
-        for (namespace, pod, container), resources in self.uses.items():
+        # in another order each time, as with a real one
+        for (namespace, pod, container), resources in shuffled(self.uses.items()):
             one = answer.pod_resources.add(name=pod, namespace=namespace)
             holds = one.containers.add(name=container)
-            for resource, ids in resources.items():
-                holds.devices.add(resource_name=resource, device_ids=ids)
+            for resource, ids in shuffled(resources.items()):
+                holds.devices.add(resource_name=resource, device_ids=shuffled(ids))
         return answer
 
     def allocatable(self, _, context):
         answer = self.pods_pb.AllocatableResourcesResponse()
-        answer.devices.add(resource_name="fakegpu.example/card", device_ids=["GPU-0", "GPU-1"])
+        devices = [("fakegpu.example/card", "GPU-0"), ("fakegpu.example/card", "GPU-1")]
+        devices += [("example.com/other", str(k)) for k in range(16)]
+        for resource, name in shuffled(devices):
+            answer.devices.add(resource_name=resource, device_ids=[name])
         return answer
 
     def ask(self, resource, method, request, answer):

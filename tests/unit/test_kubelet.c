@@ -320,6 +320,35 @@ static void who_holds_what(void **state)
 	assert_string_equal(s->uses.data, "nvidia.com/gpu=GPU-1;");
 }
 
+/* A kubelet's maps have another order each time. */
+static void whatever_the_order(void **state)
+{
+	struct scene *s = *state;
+
+	tell(s, "{'pods': {'pod_resources': ["
+		"{'name': 'q', 'namespace': 'n', 'containers': [{'name': 'main', 'devices': ["
+		"{'resource_name': 'nvidia.com/gpu', 'device_ids': ['GPU-3']},"
+		"{'resource_name': 'a.com/x', 'device_ids': ['9']},"
+		"{'resource_name': 'nvidia.com/gpu', 'device_ids': ['GPU-2', 'GPU-3']}]}]},"
+		"{'name': 'p', 'namespace': 'n', 'containers': [{'name': 'main', 'devices': ["
+		"{'resource_name': 'nvidia.com/gpu', 'device_ids': ['GPU-1']}]}]}]},"
+		"'allocatable': {'devices': [{'resource_name': 'nvidia.com/gpu',"
+		" 'device_ids': ['GPU-3']}, {'resource_name': 'a.com/x', 'device_ids': ['9']},"
+		"{'resource_name': 'nvidia.com/gpu', 'device_ids': ['GPU-1']}]}}");
+	serve(s);
+	enroll(s);
+	kubelet_uses(s->loop.rpc, s->pods, 10000, on_uses, s);
+	s->done = false;
+	rpcloop_until(&s->loop, &s->done);
+	assert_string_equal(s->uses.data, "n/p/main nvidia.com/gpu=GPU-1;"
+					  "n/q/main a.com/x=9;"
+					  "n/q/main nvidia.com/gpu=GPU-2,GPU-3;");
+	kubelet_allocatable(s->loop.rpc, s->pods, 10000, on_uses, s);
+	s->done = false;
+	rpcloop_until(&s->loop, &s->done);
+	assert_string_equal(s->uses.data, "a.com/x=9;nvidia.com/gpu=GPU-1,GPU-3;");
+}
+
 static void nobody_to_ask(void **state)
 {
 	struct scene *s = *state;
@@ -341,6 +370,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lists_and_allocates, setup, teardown),
 		cmocka_unit_test_setup_teardown(is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_holds_what, setup, teardown),
+		cmocka_unit_test_setup_teardown(whatever_the_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(nobody_to_ask, setup, teardown),
 	};
 
