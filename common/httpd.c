@@ -16,6 +16,13 @@
 /* Without a byte; from the first to the last, so that one a second does not keep it for ever. */
 #define IDLE_SECONDS 10
 #define LIFE_MS 30000
+/*
+ * libmicrohttpd wants to be called again at once while a TLS handshake waits for its client, too. A
+ * timer of 0 ms that starts itself anew is all that libuv 1.44 does then. So often in a row, then
+ * only every few milliseconds.
+ */
+#define ROUNDS 16
+#define ROUND_MS 10
 
 struct connection {
 	struct connection *next, **at;
@@ -44,6 +51,7 @@ struct httpd {
 	size_t bodies; /* bytes of bodies that are kept */
 	uv_poll_t poll; /* of the epoll descriptor that the daemon waits with */
 	uv_timer_t timer;
+	unsigned int rounds; /* since something came */
 	int open; /* handles */
 };
 
@@ -295,6 +303,8 @@ static void go_on(struct httpd *httpd)
 	} while (httpd->n < n);
 	if (MHD_get_timeout(httpd->daemon, &wait) == MHD_YES)
 		ms = wait;
+	if (ms == 0 && ++httpd->rounds > ROUNDS)
+		ms = ROUND_MS;
 	if (httpd->connections && ms > 1000)
 		ms = 1000; /* to look at their ages */
 	if (ms == UINT64_MAX)
@@ -305,8 +315,11 @@ static void go_on(struct httpd *httpd)
 
 static void on_event(uv_poll_t *poll, int status, int events)
 {
+	struct httpd *httpd = poll->data;
+
 	(void)status, (void)events;
-	go_on(poll->data);
+	httpd->rounds = 0;
+	go_on(httpd);
 }
 
 /* ---- Beginning and end. */
@@ -330,7 +343,7 @@ static int start_daemon(struct httpd *httpd, int fd, struct gs_err *err)
 	static char versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 	struct MHD_OptionItem tls[] = {
 		{ MHD_OPTION_HTTPS_PRIORITIES, 0, versions },
-		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, NULL },
+		{ MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, NULL },
 		{ MHD_OPTION_END, 0, NULL },
 	};
 

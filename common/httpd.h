@@ -25,7 +25,7 @@ struct httpd_config {
 	size_t bodies_max; /* all of them together; a POST beyond is 503 */
 	unsigned int keep_s; /* how long one that asked something good may stay idle */
 	/* Gives the certificate of a handshake; see gnutls/abstract.h. NULL: HTTP without TLS. */
-	gnutls_certificate_retrieve_function2 *certificate;
+	gnutls_certificate_retrieve_function3 *certificate;
 	/* A request is complete. It stays until httpd_answer(), which may be called from here. */
 	void (*request)(struct httpd_request *request, void *arg);
 	void *arg;

@@ -415,23 +415,11 @@ int certificate_show(const struct certificate *cert, struct certificate_shown **
 		     struct gs_err *err)
 {
 	struct certificate_shown *shown = gs_calloc(1, sizeof(*shown));
-	cleanup_crt gnutls_x509_crt_t crt = NULL;
-	cleanup_key gnutls_x509_privkey_t key = NULL;
-	int code;
 
-	if (read_crt(cert->chain, &crt) < 0 || read_key(cert->key, &key) < 0 ||
-	    !belongs(crt, key)) {
-		free(shown);
-		return gs_err_set(err, EINVAL, "no certificate with its key");
-	}
-	code = gnutls_privkey_init(&shown->key);
-	if (code == 0)
-		code = gnutls_privkey_import_x509(shown->key, key, GNUTLS_PRIVKEY_IMPORT_COPY);
-	if (code == 0)
-		code = gnutls_pcert_import_x509(&shown->pcert, crt, 0);
-	if (code < 0) {
+	if (read_crt(cert->chain, &shown->crt) < 0 || read_key(cert->key, &shown->key) < 0 ||
+	    !belongs(shown->crt, shown->key)) {
 		certificate_shown_free(shown);
-		return failed(code, "reading the certificate", err);
+		return gs_err_set(err, EINVAL, "no certificate with its key");
 	}
 	*ret = shown;
 	return 0;
@@ -441,9 +429,26 @@ void certificate_shown_free(struct certificate_shown *shown)
 {
 	if (!shown)
 		return;
-	if (shown->pcert.pubkey)
-		gnutls_pcert_deinit(&shown->pcert);
-	if (shown->key)
-		gnutls_privkey_deinit(shown->key);
+	free_crt(&shown->crt);
+	free_key(&shown->key);
 	free(shown);
+}
+
+int certificate_give(const struct certificate_shown *shown, gnutls_pcert_st **ret_chain,
+		     gnutls_privkey_t *ret_key)
+{
+	gnutls_pcert_st *chain = gnutls_calloc(1, sizeof(*chain));
+	gnutls_privkey_t key = NULL;
+
+	if (chain && gnutls_privkey_init(&key) == 0 &&
+	    gnutls_privkey_import_x509(key, shown->key, GNUTLS_PRIVKEY_IMPORT_COPY) == 0 &&
+	    gnutls_pcert_import_x509(chain, shown->crt, 0) == 0) {
+		*ret_chain = chain;
+		*ret_key = key;
+		return 0;
+	}
+	if (key)
+		gnutls_privkey_deinit(key);
+	gnutls_free(chain);
+	return -1;
 }

@@ -40,15 +40,23 @@ int certificate_renew(struct certificate *cert, const struct gs_strv *names, tim
 /* When the shown certificate ends; 0: it can't be read. */
 time_t certificate_end(const struct certificate *cert);
 
-/* What GnuTLS wants of a certificate to show it. */
+/* A certificate and its key, read. */
 struct certificate_shown {
-	gnutls_pcert_st pcert;
-	gnutls_privkey_t key;
+	gnutls_x509_crt_t crt;
+	gnutls_x509_privkey_t key;
 };
 
 /* Reads certificate and key. -EINVAL: they are none, or don't belong together. */
 int certificate_show(const struct certificate *cert, struct certificate_shown **ret,
 		     struct gs_err *err);
 void certificate_shown_free(struct certificate_shown *shown);
+
+/*
+ * Copies of both for one handshake, allocated for GNUTLS_CERT_RETR_DEINIT_ALL: a handshake waits
+ * for its client between choosing a certificate and signing with it, and @shown may be gone by
+ * then. -1: GnuTLS can't.
+ */
+int certificate_give(const struct certificate_shown *shown, gnutls_pcert_st **ret_chain,
+		     gnutls_privkey_t *ret_key);
 
 #endif

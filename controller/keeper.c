@@ -37,16 +37,17 @@ struct keeper {
 /* What is shown. libmicrohttpd hands its callback nothing of ours. */
 static struct certificate_shown *shown;
 
-int keeper_certificate(gnutls_session_t session, const gnutls_datum_t *authorities, int n,
-		       const gnutls_pk_algorithm_t *algorithms, int n_algorithms,
-		       gnutls_pcert_st **chain, unsigned int *ret_n, gnutls_privkey_t *key)
+int keeper_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+		       gnutls_pcert_st **chain, unsigned int *ret_n, gnutls_ocsp_data_st **ocsp,
+		       unsigned int *ret_n_ocsp, gnutls_privkey_t *key, unsigned int *flags)
 {
-	(void)session, (void)authorities, (void)n, (void)algorithms, (void)n_algorithms;
-	if (!shown)
+	(void)session, (void)info;
+	if (!shown || certificate_give(shown, chain, key) < 0)
 		return -1;
-	*chain = &shown->pcert;
 	*ret_n = 1;
-	*key = shown->key;
+	*ocsp = NULL;
+	*ret_n_ocsp = 0;
+	*flags = GNUTLS_CERT_RETR_DEINIT_ALL;
 	return 0;
 }
 
@@ -145,13 +146,19 @@ static void on_webhook(const struct kube_reply *reply, void *arg)
 
 /* ---- The Secret. */
 
+static bool is_same(const struct certificate *a, const struct certificate *b)
+{
+	return a->chain && b->chain && a->key && b->key && strcmp(a->chain, b->chain) == 0 &&
+	       strcmp(a->key, b->key) == 0;
+}
+
 static void use(struct keeper *keeper, struct certificate *cert)
 {
 	cleanup_free char *path = gs_asprintf(WEBHOOKS, keeper->controller->settings.webhook);
-	bool same = keeper->cert.chain && strcmp(keeper->cert.chain, cert->chain) == 0;
+	bool same = is_same(&keeper->cert, cert);
 	struct gs_err err;
 
-	if (show(cert, &err) < 0) {
+	if (!same && show(cert, &err) < 0) {
 		certificate_free(cert);
 		trouble(keeper, "the Secret has no certificate", err.msg);
 		return;

@@ -26,8 +26,8 @@ bool keeper_ready(const struct controller *controller);
 time_t keeper_end(const struct controller *controller);
 
 /* For httpd_config: gives the certificate; there is one keeper in a process. */
-int keeper_certificate(gnutls_session_t session, const gnutls_datum_t *authorities, int n,
-		       const gnutls_pk_algorithm_t *algorithms, int n_algorithms,
-		       gnutls_pcert_st **chain, unsigned int *ret_n, gnutls_privkey_t *key);
+int keeper_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+		       gnutls_pcert_st **chain, unsigned int *ret_n, gnutls_ocsp_data_st **ocsp,
+		       unsigned int *ret_n_ocsp, gnutls_privkey_t *key, unsigned int *flags);
 
 #endif

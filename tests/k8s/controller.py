@@ -171,6 +171,88 @@ def test_hostile():
     c.stop()
 
 
+def client_hello(random, session, key):
+    """A record with a TLS 1.3 ClientHello that has one group, and a share of it or none (RFC 8446,
+    4.1.2)."""
+    def vector(size, data):
+        return len(data).to_bytes(size, "big") + data
+
+    def extension(number, data):
+        return number.to_bytes(2, "big") + vector(2, data)
+
+    shares = b"\x00\x1d" + vector(2, key) if key else b""
+    extensions = (extension(10, vector(2, b"\x00\x1d")) +  # X25519
+                  extension(13, vector(2, b"\x04\x03")) +  # ECDSA on P-256
+                  extension(43, vector(1, b"\x03\x04")) + extension(51, vector(2, shares)))
+    hello = (b"\x03\x03" + random + vector(1, session) + vector(2, b"\x13\x01\x13\x02\x13\x03") +
+             vector(1, b"\0") + vector(2, extensions))
+    return b"\x16\x03\x01" + vector(2, b"\x01" + vector(3, hello))
+
+
+def records(s, last):
+    """The types of TLS records up to the first that is @last; [] where the other side hangs up."""
+    types = []
+    with s.makefile("rb", buffering=0) as f:
+        while not types or types[-1] != last:
+            head = f.read(5)
+            if len(head) < 5:
+                return []
+            types.append(head[0])
+            length = int.from_bytes(head[3:], "big")
+            while length > 0:
+                piece = f.read(length)
+                if not piece:
+                    return []
+                length -= len(piece)
+    return types
+
+
+def half_a_handshake(c):
+    """A connection, and what its ClientHello began with: the server asks for another one."""
+    s = socket.create_connection(("127.0.0.1", c.port), 10)
+    begin = os.urandom(32), os.urandom(32)
+    s.sendall(client_hello(*begin, b""))
+    need(records(s, 22) == [22], "no HelloRetryRequest")
+    return s, begin
+
+
+def test_half_handshakes():
+    """Who begins to speak and falls silent keeps the controller from nothing."""
+    c = world.start()
+    ready(c)
+    waiting = [half_a_handshake(c) for _ in range(3)]
+    begin = time.monotonic()
+    with open("/proc/%d/stat" % c.process.pid) as f:
+        used = sum(map(int, f.read().split()[13:15]))
+    time.sleep(6)
+    renewals = [r for r in world.log() if r["what"].startswith("PUT") and "leases" in r["what"] and
+                r["time"] > begin]
+    need(len(renewals) >= 2, "the Lease is not renewed")
+    with open("/proc/%d/stat" % c.process.pid) as f:
+        used = sum(map(int, f.read().split()[13:15])) - used
+    need(used < 100, "it used %d ticks of processor time" % used)
+    for s, _ in waiting:
+        s.close()
+    c.stop()
+
+
+def test_renewal_amid_handshakes():
+    """A certificate is replaced while half a handshake has chosen it."""
+    # while the webhook's configuration can't be written, the Secret is looked at every two seconds
+    world.admin(op="rule", match="PATCH .*webhook", status=422, times=1000)
+    c = world.start()
+    until("it is ready", lambda: c.get("/readyz")[0] == 200)
+    waiting = [half_a_handshake(c) for _ in range(20)]
+    world.admin(op="unset", path=SECRET)
+    until("it shows a new one", lambda: len(c.said("showing the Secret's certificate")) == 2, 8)
+    for s, begin in waiting:
+        s.sendall(client_hello(*begin, os.urandom(32)))
+        need(22 in records(s, 23), "the handshake does not go on")
+        s.close()
+    need(c.get("/healthz")[0] == 200)
+    c.stop()
+
+
 def test_keep_alive():
     c = world.start()
     ready(c)
