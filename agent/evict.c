@@ -36,7 +36,7 @@ struct eviction {
 	struct gs_record pod; /* whose pod has to go; only its names */
 	bool begun; /* what can wait until a user's call goes on was done */
 	uint64_t begun_ms;
-	uint64_t own_us; /* from the kernel's event to our kill; 0: it was no event */
+	uint64_t own_us; /* from the kernel's event to the write of our kill; 0: it was no event */
 	unsigned int tries;
 	bool empty; /* no process is left; */
 	bool gone; /* and that was told */
@@ -116,9 +116,15 @@ static bool kill_once(struct agent *agent, struct eviction *e)
  */
 static bool kill_first(struct agent *agent, struct eviction *e)
 {
-	if (e->cgroup && gs_cgroup_kill_begin(e->cgroup, NULL) == 0)
-		return false;
-	return kill_once(agent, e);
+	uint64_t ns = 0;
+	bool begun = e->cgroup && gs_cgroup_kill_begin(e->cgroup, &ns, NULL) == 0;
+
+	/* up to the kill: how long the kernel takes for it is no doing of ours */
+	if (!begun)
+		ns = uv_hrtime();
+	if (agent->event_ns)
+		e->own_us = (ns - agent->event_ns) / 1000;
+	return begun ? false : kill_once(agent, e);
 }
 
 static void gone(struct agent *agent, struct eviction *e)
@@ -219,8 +225,6 @@ void evict(struct agent *agent, const struct container *borrower, const char *wh
 	e.cgroup = borrower->cgroup ? gs_strdup(borrower->cgroup) : NULL;
 	e.begun_ms = gs_boottime_ms();
 	e.empty = kill_first(agent, &e);
-	if (agent->event_ns)
-		e.own_us = (uv_hrtime() - agent->event_ns) / 1000;
 	e.why = gs_strdup(why);
 	e.grant = rec->grant ? gs_strdup(rec->grant) : NULL;
 	e.pod.pod_uid = rec->pod_uid ? gs_strdup(rec->pod_uid) : NULL;

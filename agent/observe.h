@@ -27,10 +27,16 @@ void observe_registration(struct agent *agent, const char *resource, const char 
 /* The node's status was told what CPU and memory is for sale ("ok"), or not ("failed"). */
 void observe_sale(struct agent *agent, const char *outcome);
 
+/*
+ * A container that names cards was asked about when it was created ("refuse_unconfirmed"), and
+ * "refused", or let in since the kubelet does not tell ("untold").
+ */
+void observe_unconfirmed(struct agent *agent, const char *outcome);
+
 /* Mappings were taken away of the users of an idle card. */
 void observe_sample(struct agent *agent);
 
-/* From the event of a return to the first kill that was written, in microseconds. */
+/* From the event of a return until its first kill was about to be written, in microseconds. */
 void observe_reaction(struct agent *agent, uint64_t us);
 
 #endif

@@ -186,10 +186,11 @@ static int check_path(const char *path, struct gs_err *err)
 		       gs_err_set(err, EINVAL, "cgroup %s is not one that may be killed", path);
 }
 
-int gs_cgroup_kill_begin(const char *path, struct gs_err *err)
+int gs_cgroup_kill_begin(const char *path, uint64_t *ret_ns, struct gs_err *err)
 {
 	cleanup_free char *file = NULL;
 	cleanup_close int fd = -1;
+	struct timespec now;
 	int r = check_path(path, err);
 
 	if (r < 0)
@@ -198,6 +199,8 @@ int gs_cgroup_kill_begin(const char *path, struct gs_err *err)
 	fd = open(file, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return gs_err_errno(err, errno, "open %s", file);
+	if (ret_ns && clock_gettime(CLOCK_MONOTONIC, &now) == 0)
+		*ret_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	if (write(fd, "1", 1) != 1)
 		return gs_err_errno(err, errno, "write %s", file);
 	return 0;

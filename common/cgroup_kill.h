@@ -20,8 +20,10 @@ int gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err);
  * is in the cgroup @path and below it (cgroup.kill, Documentation/admin-guide/cgroup-v2.rst).
  * Whether it is empty then, and what else could keep the dying alive, is for gs_cgroup_kill() to
  * see to, afterwards.
+ * @ret_ns (may be NULL): when it was written, CLOCK_MONOTONIC. The kernel sends the signals before
+ * write(2) returns, which is its time and not the caller's.
  * -EINVAL as there; -errno where there is no such file (before 5.14, and on cgroup v1).
  */
-int gs_cgroup_kill_begin(const char *path, struct gs_err *err);
+int gs_cgroup_kill_begin(const char *path, uint64_t *ret_ns, struct gs_err *err);
 
 #endif

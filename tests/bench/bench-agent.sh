@@ -72,7 +72,7 @@ part_return() {
 		"a user's call that is held until it is served, over kill -9 to the last close of \
 the same container of runc without us; medians of $pairs, $back and $bare ns"
 	metric agent_own_us "$(value own_us)" us "" \
-		"from the kernel's event to the kill that the agent has written"
+		"from the kernel's event to the write that kills, without what that takes; median"
 }
 
 part_idle() {

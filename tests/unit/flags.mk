@@ -36,7 +36,7 @@ LDFLAGS_test_strangers = -Wl,--wrap=gs_proc_cgroup
 # What is done to a borrower, written down.
 LDFLAGS_test_evict = -Wl,--wrap=gs_cgroup_kill,--wrap=gs_cgroup_kill_begin \
 	-Wl,--wrap=gs_grant_revoke,--wrap=pods_delete,--wrap=observe_eviction \
-	-Wl,--wrap=reconcile_soon,--wrap=back_waits
+	-Wl,--wrap=observe_reaction,--wrap=reconcile_soon,--wrap=back_waits
 
 # What is hooked, written down.
 LDFLAGS_test_apply_hooks = -Wl,--wrap=inventory_cards \

@@ -138,7 +138,7 @@ static void never(void **state)
 		if (r != -EINVAL || !strstr(err.msg, "may be killed") || opened)
 			fail_msg("\"%s\": %d, \"%s\", opened %d", paths[i], r, err.msg, opened);
 		assert_int_equal(gs_cgroup_kill(paths[i], 0, NULL), -EINVAL);
-		assert_int_equal(gs_cgroup_kill_begin(paths[i], NULL), -EINVAL);
+		assert_int_equal(gs_cgroup_kill_begin(paths[i], NULL, NULL), -EINVAL);
 		assert_int_equal(opened, 0);
 	}
 	assert_int_equal(killed, 0);
@@ -290,7 +290,7 @@ static void nothing_outlives_it(void **state)
 	expect_killed(below);
 	below = start(deep, false);
 	/* one write, where there is the file for it */
-	if (gs_cgroup_kill_begin(deep, &err) == 0) {
+	if (gs_cgroup_kill_begin(deep, NULL, &err) == 0) {
 		expect_killed(below);
 		below = start(deep, false);
 	} else {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,20 +29,41 @@
 
 static struct gs_buf did;
 static bool has_kill_file, populated, held;
+static uint64_t event_ns, reaction_us;
 
-int __wrap_gs_cgroup_kill_begin(const char *path, struct gs_err *err);
-int __wrap_gs_cgroup_kill_begin(const char *path, struct gs_err *err)
+/* What evict() makes of the time is the time up to the write, not that of the kernel's kill. */
+#define WRITTEN_NS 5000000
+#define KILL_NS 20000000
+
+int __wrap_gs_cgroup_kill_begin(const char *path, uint64_t *ret_ns, struct gs_err *err);
+int __wrap_gs_cgroup_kill_begin(const char *path, uint64_t *ret_ns, struct gs_err *err)
 {
+	const struct timespec kill = { .tv_nsec = KILL_NS };
+
 	if (!has_kill_file)
 		return gs_err_set(err, ENOENT, "open %s", path);
+	*ret_ns = event_ns + WRITTEN_NS;
+	if (event_ns)
+		(void)nanosleep(&kill, NULL);
 	gs_buf_adds(&did, "begin ");
 	return 0;
+}
+
+void __wrap_observe_reaction(struct agent *agent, uint64_t us);
+void __wrap_observe_reaction(struct agent *agent, uint64_t us)
+{
+	(void)agent;
+	reaction_us = us;
 }
 
 int __wrap_gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err);
 int __wrap_gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err)
 {
+	const struct timespec pause = { .tv_nsec = KILL_NS };
+
 	assert_int_equal(deadline_ms, 0); /* the loop does not wait */
+	if (event_ns)
+		(void)nanosleep(&pause, NULL);
 	gs_buf_adds(&did, "kill ");
 	return populated ? gs_err_set(err, ETIMEDOUT, "%s", path) : 0;
 }
@@ -252,6 +274,26 @@ static void without_a_cgroup(void **state)
 	expect("pod revoke gone ");
 }
 
+/* From the event to the write: what the kernel takes for the kill itself is not in it. */
+static void how_long_the_agent_took(void **state)
+{
+	struct scene *s = *state;
+
+	event_ns = s->agent.event_ns = uv_hrtime();
+	evict(&s->agent, &s->borrower, "why");
+	(void)loop_run(&s->loop, 300);
+	assert_int_equal(reaction_us, WRITTEN_NS / 1000);
+	/* the other way takes its time before it kills, too */
+	has_kill_file = false;
+	reaction_us = 0;
+	s->borrower.hook.start_ticks++;
+	event_ns = s->agent.event_ns = uv_hrtime();
+	evict(&s->agent, &s->borrower, "why");
+	(void)loop_run(&s->loop, 300);
+	assert_in_range(reaction_us, 0, KILL_NS / 1000 - 1);
+	event_ns = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +306,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_only_remembered_costs_nothing, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(without_a_cgroup, setup, teardown),
+		cmocka_unit_test_setup_teardown(how_long_the_agent_took, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("evict", tests, NULL, NULL);
