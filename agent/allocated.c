@@ -119,10 +119,14 @@ static bool uses_have(const struct kubelet_uses *uses, const struct gs_catalogue
 	return false;
 }
 
+static bool is_of_pod(const struct kubelet_use *use, const struct gs_identity *who)
+{
+	return same_text(use->namespace, who->ns) && same_text(use->pod, who->pod);
+}
+
 static bool is_of(const struct kubelet_use *use, const struct gs_identity *who)
 {
-	return same_text(use->namespace, who->ns) && same_text(use->pod, who->pod) &&
-	       same_text(use->container, who->container);
+	return is_of_pod(use, who) && same_text(use->container, who->container);
 }
 
 enum allocated_state allocated_state(const struct allocated *allocated,
@@ -138,6 +142,16 @@ bool allocated_has(const struct allocated *allocated, const struct gs_catalogue 
 {
 	for (size_t i = 0; i < allocated->uses.n; i++)
 		if (is_of(&allocated->uses.v[i], who) && use_has(&allocated->uses.v[i], cat, card))
+			return true;
+	return false;
+}
+
+bool allocated_pod_has(const struct allocated *allocated, const struct gs_catalogue *cat,
+		       const struct gs_identity *who, const struct card *card)
+{
+	for (size_t i = 0; i < allocated->uses.n; i++)
+		if (is_of_pod(&allocated->uses.v[i], who) &&
+		    use_has(&allocated->uses.v[i], cat, card))
 			return true;
 	return false;
 }

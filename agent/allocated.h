@@ -56,6 +56,10 @@ enum allocated_state allocated_state(const struct allocated *allocated,
 bool allocated_has(const struct allocated *allocated, const struct gs_catalogue *cat,
 		   const struct gs_identity *who, const struct card *card);
 
+/* Has any container of its pod the card? */
+bool allocated_pod_has(const struct allocated *allocated, const struct gs_catalogue *cat,
+		       const struct gs_identity *who, const struct card *card);
+
 /* The devices of @resource that the container has; NULL: none. As long as @allocated. */
 const struct gs_strv *allocated_ids(const struct allocated *allocated,
 				    const struct gs_identity *who, const char *resource);

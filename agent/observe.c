@@ -50,6 +50,8 @@ COUNTER(device_plugin_allocations, "Requests of the kubelet for devices, by what
 	"resource", "outcome");
 COUNTER(device_plugin_registrations, "Registrations of device plugins with the kubelet.",
 	"resource", "outcome");
+COUNTER(unconfirmed, "Containers whose cards the kubelet did not confirm, by what became of them.",
+	"outcome");
 COUNTER(oversale_updates, "Changes of the node's status, or readings for them, by outcome.",
 	"outcome");
 SECONDS(hold, "How long a user's call was held, the longest of each return.", NULL);
@@ -86,6 +88,7 @@ static const struct metric *const families[] = {
 	&syscalls_denied,
 	&device_plugin_allocations,
 	&device_plugin_registrations,
+	&unconfirmed,
 	&oversale_updates,
 	&hold,
 	&eviction,
@@ -172,6 +175,11 @@ void observe_allocation(struct agent *agent, const char *resource, const char *o
 void observe_registration(struct agent *agent, const char *resource, const char *outcome)
 {
 	metrics_inc(agent->metrics, &device_plugin_registrations, 1, resource, outcome);
+}
+
+void observe_unconfirmed(struct agent *agent, const char *outcome)
+{
+	metrics_inc(agent->metrics, &unconfirmed, 1, outcome);
 }
 
 void observe_sale(struct agent *agent, const char *outcome)

@@ -199,6 +199,8 @@ void ops_serve(struct agent *agent, struct waiting *waiting, const json_t *reque
 		watched(agent, waiting, request);
 	} else if (strcmp(op, GS_OP_CLAIM) == 0) {
 		ops_claim(agent, waiting, request, first);
+	} else if (strcmp(op, GS_OP_CONFIRM) == 0) {
+		ops_confirm(agent, waiting, request, first);
 	} else if (!ops_person(agent, waiting, op, request, first)) {
 		(void)gs_err_set(&err, EINVAL, "unknown op \"%s\"", op);
 		refuse(waiting, &err);

@@ -18,4 +18,10 @@ bool ops_person(struct agent *agent, struct waiting *waiting, const char *op, co
  */
 void ops_claim(struct agent *agent, struct waiting *waiting, const json_t *request, bool first);
 
+/*
+ * confirm: did the kubelet give these cards to that container's pod? Yes as well where it does not
+ * tell, and for what the settings exempt. ops_confirm.c.
+ */
+void ops_confirm(struct agent *agent, struct waiting *waiting, const json_t *request, bool first);
+
 #endif

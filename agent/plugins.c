@@ -458,8 +458,12 @@ void plugins_start(struct agent *agent)
 	};
 	struct plugins *all;
 
-	if (!agent->settings.plugins || agent->config.cri == GS_CRI_NONE)
+	if (!agent->settings.plugins || agent->config.cri == GS_CRI_NONE) {
+		if (agent->config.refuse_unconfirmed)
+			gs_log_fields(GS_LOG_WARN, "refuse_unconfirmed refuses nobody", "why",
+				      "no kubelet is asked who holds what", NULL);
 		return;
+	}
 	all = gs_calloc(1, sizeof(*all));
 	all->agent = agent;
 	all->kubelet = gs_asprintf("%s/" KUBELET_PLUGINS, agent->settings.kubelet);

@@ -13,6 +13,7 @@
 #include "common/registry.h"
 #include "common/xalloc.h"
 #include "gpushare/agent.h"
+#include "runtime/confirm.h"
 #include "runtime/create.h"
 #include "runtime/reclaim.h"
 
@@ -160,16 +161,24 @@ static int commit_target(const struct create *c, struct gs_err *err)
 }
 
 /*
- * The cards that the container holds itself. A borrower holds none; a target's selector is not its
- * own any more, and it joins its source's holding in whatever state that is.
+ * The cards that the container holds itself: first whether they are its own, since an impostor has
+ * no say over its neighbour's. A borrower holds none; a target's selector is not its own any more,
+ * and it joins its source's holding in whatever state that is.
  */
-static int reclaim_own(const struct create *c, struct gs_err *err)
+static int take_own(const struct create *c, struct gs_err *err)
 {
 	const char *next = c->role == GS_ROLE_HOLDER ? c->next : NULL;
+	const char *id = c->id ? c->id : "";
+	/* an agent that hangs leaves time for the other question */
+	uint64_t half_ms = c->deadline_ms - c->config->create_wait_ms / 2;
+	int r;
 
 	if (c->role == GS_ROLE_BORROWER || !slice_has_cards(&c->own, NULL))
 		return 0;
-	return reclaim(c->config, &c->own, next, c->id ? c->id : "", c->deadline_ms, err);
+	r = confirm(c->config, &c->own, next, id, &c->who.id, half_ms, err);
+	if (r == 0)
+		r = reclaim(c->config, &c->own, next, id, c->deadline_ms, err);
+	return r;
 }
 
 /* One line a container: who got what from whom, and by whose leave. */
@@ -209,7 +218,7 @@ int create_commit(struct create *c, struct gs_err *err)
 	gs_registry_sweep(c->config->run_dir, SWEEP_MAX);
 	if (!c->recorded && c->id)
 		gs_registry_drop_dead(c->config->run_dir, c->id);
-	r = reclaim_own(c, err);
+	r = take_own(c, err);
 	if (r == 0 && c->recorded && c->role == GS_ROLE_HOLDER)
 		commit_holder(c);
 	else if (r == 0 && c->recorded)

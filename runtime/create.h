@@ -53,8 +53,9 @@ struct create {
 int create_plan(struct create *c, struct gs_err *err);
 
 /*
- * Does it: binds the grant, takes lent cards back, asks the agent for a borrower, writes the
- * record and, last, config.json. On an error the old config.json stands and no record is left.
+ * Does it: has its own cards confirmed and taken back, binds the grant, asks the agent for a
+ * borrower, writes the record and, last, config.json. On an error the old config.json stands and
+ * no record is left.
  */
 int create_commit(struct create *c, struct gs_err *err);
 

@@ -2,17 +2,15 @@
 /* Cards that nobody holds, in the shape of a source. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
 #include "common/json.h"
 #include "common/xalloc.h"
-#include "gpushare/cards.h"
+#include "runtime/cards_file.h"
 #include "runtime/free.h"
 
 /* Appends a node and its rule to the two lists. */
@@ -135,18 +133,6 @@ static const json_t *card_named(const json_t *file, const char *name)
 	return NULL;
 }
 
-static int read_cards(const struct gs_config *config, json_t **ret, struct gs_err *err)
-{
-	cleanup_close int dir = gs_dir_open(config->run_dir, NULL, err);
-	int r = dir;
-
-	if (dir >= 0)
-		r = gs_json_read(dir, GS_CARDS_FILE, O_NOFOLLOW, GS_CARDS_MAX, ret, err);
-	if (r == 0 && json_integer_value(json_object_get(*ret, "v")) != GS_CARDS_VERSION)
-		r = gs_err_set(err, EINVAL, "it is of another version");
-	return r < 0 ? gs_err_prefix(err, "%s/" GS_CARDS_FILE, config->run_dir) : 0;
-}
-
 int free_source(const struct gs_config *config, const struct gs_catalogue *cat, const char *next,
 		const char *card, struct source *ret, struct gs_err *err)
 {
@@ -158,7 +144,7 @@ int free_source(const struct gs_config *config, const struct gs_catalogue *cat, 
 	size_t len;
 	int r;
 
-	r = read_cards(config, &file, err);
+	r = cards_file_read(config->run_dir, &file, err);
 	if (r == 0)
 		found = card_named(file, card);
 	if (found)

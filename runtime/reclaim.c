@@ -14,83 +14,10 @@
 #include "common/log.h"
 #include "common/xalloc.h"
 #include "gpushare/agent.h"
+#include "runtime/holds.h"
 #include "runtime/reclaim.h"
 
 #define LENT_MAX 65536
-
-static bool has_node(const struct slice *own, json_int_t major, json_int_t minor)
-{
-	/* a privileged daemon lists every card of the node and was given none of them */
-	if (spec_allows_all(own->spec))
-		return false;
-	for (size_t i = 0; i < own->n; i++) {
-		const struct spec_device *d;
-
-		if (own->items[i].kind != SLICE_DEVICE)
-			continue;
-		d = &own->spec->device[own->items[i].index];
-		if (d->type == 'c' && d->major == major && d->minor == minor)
-			return true;
-	}
-	return false;
-}
-
-static bool names(const char *list, const char *value, bool all_is_each)
-{
-	return strcmp(list, "all") == 0 ? all_is_each : gs_commas_have(list, strlen(list), value);
-}
-
-/*
- * A selector counts where the next runtime acts on it; in plain runc it is a word. "all" stands in
- * every CUDA image and in no device plugin's answer: under a CRI it makes nobody a holder.
- */
-static bool selects(const struct gs_config *config, const struct slice *own, const char *vendor,
-		    const char *value, const char *next)
-{
-	if (!next)
-		return false;
-	for (size_t i = 0; i < own->n; i++) {
-		const struct slice_item *item = &own->items[i];
-		const char *to;
-
-		if (strcmp(item->vendor->name, vendor) != 0 || !slice_item_selects(own, item) ||
-		    !gs_vendor_next_runtime(item->vendor, next))
-			continue;
-		if (item->kind == SLICE_ENV &&
-		    names(own->spec->envs[item->index].value, value, config->cri == GS_CRI_NONE))
-			return true;
-		if (item->kind != SLICE_MOUNT)
-			continue;
-		to = strrchr(own->spec->mount[item->index].to, '/');
-		if (to && strcmp(to + 1, value) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Does the slice hold the card that this file of lent/ describes? */
-static bool holds(const struct gs_config *config, const struct slice *own, const json_t *lent,
-		  const char *next)
-{
-	const char *vendor = json_string_value(json_object_get(lent, "vendor"));
-	json_t *nodes = json_object_get(lent, "nodes");
-	json_t *select = json_object_get(lent, "select");
-	json_t *v;
-	size_t i;
-
-	json_array_foreach(nodes, i, v) {
-		if (has_node(own, json_integer_value(json_object_get(v, "major")),
-			     json_integer_value(json_object_get(v, "minor"))))
-			return true;
-	}
-	json_array_foreach(select, i, v) {
-		const char *value = json_string_value(v);
-
-		if (vendor && value && selects(config, own, vendor, value, next))
-			return true;
-	}
-	return false;
-}
 
 /*
  * Nobody answers at the socket: the kernel's own kill, on the cgroups that the agent wrote down.
@@ -178,7 +105,7 @@ int reclaim(const struct gs_config *config, const struct slice *own, const char 
 			gs_log(GS_LOG_WARN, "lent card passed over: %s", why.msg);
 			continue;
 		}
-		if (!holds(config, own, lent, next))
+		if (!slice_holds_card(own, lent, next, config->cri == GS_CRI_NONE))
 			continue;
 		(void)json_array_append_new(cards, json_string(e->d_name));
 		(void)json_array_extend(cgroups, json_object_get(lent, "cgroups"));

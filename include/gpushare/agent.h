@@ -7,6 +7,8 @@
  *             {"v":1,"op":"borrow","container":ID,"grant":NAME,"sources":[ID,...]}
  *             {"v":1,"op":"watched","container":ID}
  *             {"v":1,"op":"claim","grant":NAME,"to":"<namespace>/<pod>/<container>","pod_uid":UID}
+ *             {"v":1,"op":"confirm","container":ID,"to":"<namespace>/<pod>/<container>",
+ *              "cards":[CARD,...]}
  *   request   {"v":1,"op":"status"}
  *             {"v":1,"op":"lend","name":CARD or HOLDING}
  *             {"v":1,"op":"withdraw","name":CARD or HOLDING}
@@ -15,7 +17,8 @@
  *   answer    {"v":1,"ok":true}   or   {"v":1,"ok":false,"error":"sentence"}
  *
  * The answer comes when the thing asked for is true: the cards are free, the container may start,
- * its watch stands; the grant that the kubelet was told of is written, for that container; for an
+ * its watch stands; the grant that the kubelet was told of is written, for that container; the
+ * kubelet gave those cards to that container's pod, or does not tell what it gave; for an
  * operator: the card is lent, or back. status answers with "cards",
  * "holdings", "borrowers" and "kernel"; grant with "grant" (a new spot grant's name), "cards" and
  * "sources". The asker waits no longer than its own deadline and then gives up; what it
@@ -49,6 +52,7 @@
 #define GS_OP_BORROW "borrow"
 #define GS_OP_WATCHED "watched"
 #define GS_OP_CLAIM "claim"
+#define GS_OP_CONFIRM "confirm"
 #define GS_OP_STATUS "status"
 #define GS_OP_LEND "lend"
 #define GS_OP_WITHDRAW "withdraw"

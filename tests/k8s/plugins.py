@@ -474,6 +474,58 @@ def who_holds_is_the_kubelets_word():
     KUBELET.lists_it(SHARE, ALL)
 
 
+def impostor(number, name="impostor"):
+    """The spec of a container with a card's nodes."""
+    return specs.spec(name, identity(name, "main", "uid-" + name),
+                      devices=[specs.device(*n) for n in nodes(number)],
+                      rules=[specs.rule(major, minor) for _, major, minor in nodes(number)])
+
+
+def counted(outcome):
+    return AGENT.metrics().get('gpushare_unconfirmed_total{outcome="%s"}' % outcome)
+
+
+# Who may not.
+def an_impostor_is_refused():
+    AGENT.configure()
+    NODE.configure({**json.loads(fakenode.read(fakenode.CONFIG)), "refuse_unconfirmed": True})
+    KUBELET.start()
+    AGENT.start()
+    both_are_registered()
+    wait_for("the list of cards", lambda: os.path.exists(fakenode.RUN + "/cards.json"))
+    shadow(0)
+    why = "the kubelet did not give card fakegpu-GPU-%d to its pod"
+    refused("impostor", impostor(0), why % 0)
+    # Nobody has that one, and so this pod has it neither.
+    refused("impostor", impostor(1), why % 1)
+    need(counted("refused") == "2", counted("refused"))
+    need(NODE.record("impostor") is None, "there is a record of it")
+    # The kubelet knows what it gave before it has a container created; of one that was asked
+    # before, nothing is remembered. Another container of its pod is no stranger.
+    KUBELET.uses["team-a", "impostor", "other"] = {"fakegpu.example/card": ["GPU-1"]}
+    starts("impostor", impostor(1))
+    # Where nobody tells, nobody is refused.
+    KUBELET.pods_wrong = "not today"
+    starts("other", impostor(0, "other"))
+    need(counted("untold") == "1" and counted("refused") == "2", AGENT.metrics())
+    KUBELET.pods_wrong = None
+    refused("third", impostor(0, "third"), why % 0)
+    AGENT.end()
+    starts("third", impostor(0, "third"))
+
+
+def an_impostor_that_the_operator_exempts():
+    config = json.loads(fakenode.read(fakenode.CONFIG))
+    config["agent"]["exempt"] = ["team-a/mon*/*"]
+    NODE.configure({**config, "refuse_unconfirmed": True})
+    KUBELET.start()
+    AGENT.start()
+    both_are_registered()
+    wait_for("the list of cards", lambda: os.path.exists(fakenode.RUN + "/cards.json"))
+    starts("monitor", impostor(0, "monitor"))
+    refused("moniker", impostor(0, "the-moniker"), "the kubelet did not give card")
+
+
 # What ends with its pod.
 def a_grant_whose_pod_is_over():
     KUBELET.start()
@@ -508,7 +560,8 @@ TESTS = [a_share_of_a_shadow_pods_card, two_shares_are_of_two_cards, a_grant_is_
          the_kubelet_comes_late_and_anew, sockets_are_deleted,
          a_kubelet_that_lets_go_is_asked_again, no_plugins_are_wanted, more_shares_than_two,
          a_grant_that_was_never_written, the_agent_is_killed_after_the_grant,
-         who_holds_is_the_kubelets_word, a_grant_whose_pod_is_over,
+         who_holds_is_the_kubelets_word, an_impostor_is_refused,
+         an_impostor_that_the_operator_exempts, a_grant_whose_pod_is_over,
          a_share_pod_without_its_shadow_pod]
 
 

@@ -87,6 +87,13 @@ static void whose_a_card_is(void **state)
 	assert_int_equal(allocated_state(&all, &cat, &v[3]), ALLOCATED_FREE); /* GPU-0 is another */
 	assert_true(allocated_has(&all, &cat, &a, &v[0]));
 	assert_false(allocated_has(&all, &cat, &b, &v[0]));
+	assert_true(allocated_pod_has(&all, &cat, &a, &v[0]));
+	a.container = (char *)"init"; /* of the same pod */
+	assert_false(allocated_has(&all, &cat, &a, &v[0]));
+	assert_true(allocated_pod_has(&all, &cat, &a, &v[0]));
+	assert_false(allocated_pod_has(&all, &cat, &a, &v[1]));
+	a.ns = (char *)"other";
+	assert_false(allocated_pod_has(&all, &cat, &a, &v[0]));
 	assert_true(allocated_has(&all, &cat, &b, &v[1]));
 	assert_true(allocated_has(&all, &cat, &c, &v[2]));
 	assert_string_equal(allocated_ids(&all, &c, "nvidia.com/mig-1g.10gb")->v[0], "MIG-7");

@@ -179,6 +179,25 @@ ended four
 remove other
 takes_back other
 
+# ---- One who says that a card is his, where the operator has such ones refused.
+sed -i 's|^{|&"refuse_unconfirmed": true, |' /etc/gpushare/config.json
+busy_user
+bundle impostor impostor 0 '' sleep 100000
+check_fails "a pod that names its neighbour's card is refused" runtime run impostor
+check "it is told why" grep -q "the kubelet did not give card $(card 0) to its pod" \
+	$node/impostor.out
+is "its neighbour's card stays his neighbour's" "$(kt dump | grep -c '^watch .*impostor')" 0
+check "that is counted" sh -c "wget -qO- http://127.0.0.1:9479/metrics |
+	grep -q '^gpushare_unconfirmed_total{outcome=\"refused\"} [1-9]'"
+quiet_user
+bundle impostor impostor 1 '' sleep 100000
+check_fails "nor may he take one that nobody has" runtime run impostor
+gives impostor/sidecar fakegpu.example/card "$(uuid 1)"
+check "his pod is given it: he starts" start impostor
+remove impostor
+takes_back impostor
+sed -i 's|"refuse_unconfirmed": true, ||' /etc/gpushare/config.json
+
 # ---- The agent ends between its promise and the grant.
 must "the free card is to be had" wait_for $long healthy 1
 grant=$(cat $node/grant)
