@@ -2,6 +2,7 @@
 /* An HTTP server in the loop. */
 #include <errno.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -26,6 +27,8 @@
 
 struct connection {
 	struct connection *next, **at;
+	struct httpd_request *request; /* under way; NULL: none */
+	struct in6_addr from; /* IPv4's as mapped */
 	int fd;
 	uint64_t since; /* when it came, or was last answered */
 	bool proven; /* it asked something that was answered well */
@@ -116,6 +119,9 @@ static enum MHD_Result queue(struct httpd_request *request)
 						request->httpd->config.keep_s);
 	}
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, request->type);
+	/* without it client-go, and so an API server, does not ask again (rest/request.go) */
+	if (request->status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
 	if (request->allow)
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, request->allow);
 	ret = MHD_queue_response(request->connection, request->status, response);
@@ -165,15 +171,36 @@ static bool has_body(const struct httpd_request *request)
 	return request->httpd->config.body_max > 0 && strcmp(request->method, "POST") == 0;
 }
 
-/* What is too much is read on and dropped: only then libmicrohttpd lets us say so. */
+/* The one with the longest body of those that still come. */
+static struct httpd_request *longest(const struct httpd *httpd)
+{
+	struct httpd_request *ret = NULL;
+
+	for (const struct connection *c = httpd->connections; c; c = c->next)
+		if (c->request && !c->request->suspended && !c->request->status &&
+		    (!ret || c->request->body.len > ret->body.len))
+			ret = c->request;
+	return ret;
+}
+
+/*
+ * What is too much is read on and dropped: only then libmicrohttpd lets us say so. Where all bodies
+ * together are, the longest goes: who sends a short one has not filled the room.
+ */
 static void take(struct httpd_request *request, const char *data, size_t len)
 {
 	struct httpd *httpd = request->httpd;
 
 	if (request->body.len + len > httpd->config.body_max)
 		request->refused = MHD_HTTP_CONTENT_TOO_LARGE;
-	else if (httpd->bodies + len > httpd->config.bodies_max)
-		request->refused = MHD_HTTP_SERVICE_UNAVAILABLE;
+	while (!request->refused && httpd->bodies + len > httpd->config.bodies_max) {
+		struct httpd_request *other = longest(httpd);
+
+		if (!other || other->body.len <= request->body.len + len)
+			other = request;
+		other->refused = MHD_HTTP_SERVICE_UNAVAILABLE;
+		drop_body(other);
+	}
 	if (request->refused) {
 		drop_body(request);
 		return;
@@ -198,6 +225,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 		request->path = gs_strdup(url);
 		gs_buf_adds(&request->body, "");
 		*state = request;
+		connection_of(request)->request = request;
 		if (has_body(request))
 			return MHD_YES;
 		/* Answered before its body is read, a request that has one ends the connection. */
@@ -227,6 +255,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **st
 	if (!request)
 		return;
 	connection_of(request)->since = uv_now(httpd->timer.loop);
+	connection_of(request)->request = NULL;
 	drop_body(request);
 	gs_buf_free(&request->text);
 	free(request->method);
@@ -237,14 +266,54 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **st
 
 /* ---- Connections. */
 
-/* The one without a good request that came first, if there is one, goes. */
+static struct in6_addr address_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct sockaddr *any = info ? info->client_addr : NULL;
+	struct in6_addr ret = { 0 };
+
+	if (any && any->sa_family == AF_INET6)
+		return ((const struct sockaddr_in6 *)(const void *)any)->sin6_addr;
+	if (any && any->sa_family == AF_INET) {
+		ret.s6_addr[10] = ret.s6_addr[11] = 0xff;
+		memcpy(&ret.s6_addr[12], &((const struct sockaddr_in *)(const void *)any)->sin_addr,
+		       4);
+	}
+	return ret;
+}
+
+static unsigned int count_from(const struct httpd *httpd, const struct in6_addr *from)
+{
+	unsigned int n = 0;
+
+	for (const struct connection *c = httpd->connections; c; c = c->next)
+		n += IN6_ARE_ADDR_EQUAL(&c->from, from);
+	return n;
+}
+
+/*
+ * The one without a good request that came first goes; where there is none, of the address that has
+ * most the one that was silent longest: whoever asks something good from time to time has not all
+ * places for it.
+ */
 static void make_room(struct httpd *httpd)
 {
-	struct connection *oldest = NULL;
+	struct connection *oldest = NULL, *many = NULL;
+	unsigned int most = 0;
 
-	for (struct connection *c = httpd->connections; c; c = c->next)
+	for (struct connection *c = httpd->connections; c; c = c->next) {
+		unsigned int n = c->proven ? count_from(httpd, &c->from) : 0;
+
 		if (!c->proven && (!oldest || c->since <= oldest->since))
 			oldest = c;
+		if (n > most || (n > 0 && n == most && c->since <= many->since)) {
+			most = n;
+			many = c;
+		}
+	}
+	if (!oldest)
+		oldest = many;
 	if (oldest)
 		(void)shutdown(oldest->fd, SHUT_RDWR);
 }
@@ -261,6 +330,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **s
 		c = gs_calloc(1, sizeof(*c));
 		c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
 				->connect_fd;
+		c->from = address_of(connection);
 		c->since = uv_now(httpd->timer.loop);
 		c->next = httpd->connections;
 		c->at = &httpd->connections;

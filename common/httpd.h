@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An HTTP server in the loop: libmicrohttpd without threads. Whoever connects is a stranger: how
- * many there are, what they send and how long they take is bounded, and when all places are taken
- * the one that has waited longest without having asked anything good makes room.
+ * many there are, what they send and how long they take is bounded. When all places are taken, the
+ * one that has waited longest without having asked anything good makes room, else one of the
+ * address with the most of them; and of all bodies on their way, the longest.
  */
 #ifndef GPUSHARE_COMMON_HTTPD_H
 #define GPUSHARE_COMMON_HTTPD_H
@@ -22,7 +23,7 @@ struct httpd_config {
 	unsigned int connections; /* at most */
 	unsigned int per_address; /* of them from one address; 0: any number */
 	size_t body_max; /* a POST's body; longer ones are 413. 0: bodies are not read at all */
-	size_t bodies_max; /* all of them together; a POST beyond is 503 */
+	size_t bodies_max; /* all of them together; where that is not enough the longest is 503 */
 	unsigned int keep_s; /* how long one that asked something good may stay idle */
 	/* Gives the certificate of a handshake; see gnutls/abstract.h. NULL: HTTP without TLS. */
 	gnutls_certificate_retrieve_function3 *certificate;

@@ -16,19 +16,25 @@
 #include "controller/spaces.h"
 #include "controller/web.h"
 
-/* API servers hold a few each; all of Prometheus and kubelets are few beside them. */
+/*
+ * API servers hold a few each, some more in a burst, and all of them may come from the one address
+ * of a proxy; all of Prometheus and kubelets are few beside them.
+ */
 #define CONNECTIONS 256
-#define PER_ADDRESS 64
+#define PER_ADDRESS 128
 /* Questions in memory at a time. */
 #define BODIES_MAX ((size_t)32 << 20)
 /* The API server keeps idle connections for 90 s: it must not meet one that we just close. */
 #define KEEP_S 120
 /* How long a question waits for its namespace; the API server waits for 10 s. */
 #define WAIT_MS 3000
+/* A longer one does not wait, but is told to come again: strangers' must not fill BODIES_MAX. */
+#define WAIT_BODY_MAX ((size_t)128 << 10)
 
 struct waiting {
 	struct waiting *next;
 	struct httpd_request *request;
+	char *space; /* the namespace in question; NULL: none is told */
 	uint64_t until;
 };
 
@@ -95,10 +101,9 @@ static void answer_review(struct web *web, struct httpd_request *request, const 
 	httpd_answer(request, 200, "application/json", NULL, &text);
 }
 
-/* False: its namespace is not known. */
-static bool try_review(struct web *web, struct httpd_request *request)
+/* False: its namespace @name (NULL: none) is not known. */
+static bool try_review(struct web *web, struct httpd_request *request, const char *name)
 {
-	cleanup_free char *name = space_of(httpd_body(request));
 	const json_t *space = NULL;
 
 	if (!spaces_synced(web->controller))
@@ -112,26 +117,32 @@ static bool try_review(struct web *web, struct httpd_request *request)
 	return true;
 }
 
-static void on_timer(uv_timer_t *timer);
-
-static void review(struct web *web, struct httpd_request *request)
-{
-	struct waiting *w;
-
-	if (try_review(web, request))
-		return;
-	w = gs_calloc(1, sizeof(*w));
-	w->request = request;
-	w->until = uv_now(web->controller->loop) + WAIT_MS;
-	w->next = web->waiting;
-	web->waiting = w;
-	(void)uv_timer_start(&web->timer, on_timer, 100, 100);
-}
-
 static void give_up(struct web *web, struct httpd_request *request)
 {
 	figures_review(web->controller, "failed");
 	answer_line(request, 503, "what the namespace says is not known yet");
+}
+
+static void on_timer(uv_timer_t *timer);
+
+static void review(struct web *web, struct httpd_request *request)
+{
+	cleanup_free char *space = space_of(httpd_body(request));
+	struct waiting *w;
+
+	if (try_review(web, request, space))
+		return;
+	if (httpd_body(request)->len > WAIT_BODY_MAX) {
+		give_up(web, request);
+		return;
+	}
+	w = gs_calloc(1, sizeof(*w));
+	w->request = request;
+	w->space = gs_steal(space);
+	w->until = uv_now(web->controller->loop) + WAIT_MS;
+	w->next = web->waiting;
+	web->waiting = w;
+	(void)uv_timer_start(&web->timer, on_timer, 100, 100);
 }
 
 /* Tries again; those whose time is over are answered so. */
@@ -144,11 +155,12 @@ static void look(struct web *web, uint64_t now)
 
 		if (now >= w->until)
 			give_up(web, w->request);
-		else if (!try_review(web, w->request)) {
+		else if (!try_review(web, w->request, w->space)) {
 			at = &w->next;
 			continue;
 		}
 		*at = w->next;
+		free(w->space);
 		free(w);
 	}
 	if (!web->waiting)
