@@ -36,6 +36,21 @@ size_t devices_card(const char *device)
 	return end ? (size_t)(end - device) : strlen(device);
 }
 
+int devices_number(const char *device)
+{
+	const char *text = device + devices_card(device);
+	int n = 0;
+
+	if (!*text || !text[2] || strlen(text + 2) > 4)
+		return -1;
+	for (text += 2; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return -1;
+		n = n * 10 + (*text - '0');
+	}
+	return n;
+}
+
 static bool same_card(const char *a, const char *b)
 {
 	size_t len = devices_card(a);

@@ -16,6 +16,9 @@
 /* The @k-th device of @card; the caller frees. -ENAMETOOLONG: more than the kubelet takes. */
 int devices_name(const char *card, unsigned int k, char **ret, struct gs_err *err);
 
+/* Which of the devices of its card is it, as devices_name() named it? -1: none such. */
+int devices_number(const char *device);
+
 /* How many characters of @device are its card's name. */
 size_t devices_card(const char *device);
 

@@ -84,7 +84,14 @@ static int add_share(struct agent *agent, const char *device, struct gs_grant *g
 {
 	cleanup_free char *name = gs_strndup(device, devices_card(device));
 	const struct container *shadow = offers_shadow(agent, name);
+	int number = devices_number(device);
 
+	/* it was given out while a card had more shares: others have all that there are now */
+	if (number < 0 || (unsigned int)number >= agent->settings.share)
+		return gs_err_set(err, EBUSY,
+				  "card %s is shared by %u pods now, and %s is none of "
+				  "their shares",
+				  name, agent->settings.share, device);
 	if (!shadow || !gs_identity_is_set(&shadow->rec.identity))
 		return gs_err_set(err, EBUSY, "card %s is no shadow pod's now", name);
 	gs_strv_add_once(&grant->cards, name);

@@ -444,6 +444,23 @@ def a_grant_that_was_never_written():
     refused("other", share_pod("other", forged), "the kubelet does not tell who holds what")
 
 
+def a_share_that_there_is_no_more():
+    """It was promised while a card had three, and its grant was never written."""
+    AGENT.configure(share=3)
+    KUBELET.start()
+    AGENT.start()
+    shadow(0)
+    KUBELET.lists_it(SHARE, {"fakegpu-GPU-0::%d" % k: "Healthy" for k in range(3)})
+    annotations = KUBELET.allocate(SHARE, "fakegpu-GPU-0::2")
+    is_written(annotations)
+    AGENT.end()
+    os.unlink("%s/grants/%s.json" % (fakenode.LIB, annotations["gpushare.k8s.io/grant"]))
+    KUBELET.uses["team-a", "share", "train"] = {SHARE: ["fakegpu-GPU-0::2"]}
+    AGENT.configure(share=2)
+    AGENT.start()
+    refused("share", share_pod("share", annotations), "is shared by 2 pods now")
+
+
 def the_agent_is_killed_after_the_grant():
     KUBELET.start()
     AGENT.start()
@@ -559,9 +576,9 @@ def a_share_pod_without_its_shadow_pod():
 TESTS = [a_share_of_a_shadow_pods_card, two_shares_are_of_two_cards, a_grant_is_for_one_pod,
          the_kubelet_comes_late_and_anew, sockets_are_deleted,
          a_kubelet_that_lets_go_is_asked_again, no_plugins_are_wanted, more_shares_than_two,
-         a_grant_that_was_never_written, the_agent_is_killed_after_the_grant,
-         who_holds_is_the_kubelets_word, an_impostor_is_refused,
-         an_impostor_that_the_operator_exempts, a_grant_whose_pod_is_over,
+         a_grant_that_was_never_written, a_share_that_there_is_no_more,
+         the_agent_is_killed_after_the_grant, who_holds_is_the_kubelets_word,
+         an_impostor_is_refused, an_impostor_that_the_operator_exempts, a_grant_whose_pod_is_over,
          a_share_pod_without_its_shadow_pod]
 
 

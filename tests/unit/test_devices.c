@@ -53,6 +53,13 @@ static void names(void **state)
 	assert_int_equal(devices_card("GPU-1"), 5);
 	assert_int_equal(devices_card("a::b::0"), 4);
 	assert_int_equal(devices_card("a:::0"), 2);
+	assert_int_equal(devices_number("GPU-1::0"), 0);
+	assert_int_equal(devices_number("a::b::17"), 17);
+	assert_int_equal(devices_number("GPU-1"), -1);
+	assert_int_equal(devices_number("GPU-1::"), -1);
+	assert_int_equal(devices_number("GPU-1::x"), -1);
+	assert_int_equal(devices_number("GPU-1::-1"), -1);
+	assert_int_equal(devices_number("GPU-1::99999"), -1);
 	(void)memset(card, 'x', sizeof(card));
 	card[PLUGIN_ID_MAX - 3] = '\0';
 	free(gs_steal(name));
