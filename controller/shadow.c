@@ -21,6 +21,8 @@
 /* After the API refused one, and after one of that name was still there. */
 #define REFUSED_MS 60000
 #define EXISTS_MS 3000
+/* Requests at a time, each with a connection of its own; whoever waits is planned for again. */
+#define MAKING_MAX 16
 /* More share pods than that are no cluster's. */
 #define PODS_MAX 100000
 
@@ -45,6 +47,7 @@ struct shadows {
 	bool synced;
 	uv_timer_t timer;
 	struct making *making;
+	unsigned int n_making;
 };
 
 /* ---- What is known. */
@@ -175,6 +178,7 @@ static void making_free(struct making *making)
 	while (*at != making)
 		at = &(*at)->next;
 	*at = making->next;
+	making->shadows->n_making--;
 	free(making->uid);
 	free(making);
 }
@@ -232,13 +236,14 @@ static void make(struct shadows *shadows, struct shadow_pod *share)
 	cleanup_free char *path = gs_asprintf("/api/v1/namespaces/%s/pods", s->namespace);
 	struct making *making;
 
-	if (!text)
+	if (!text || shadows->n_making >= MAKING_MAX)
 		return;
 	making = gs_calloc(1, sizeof(*making));
 	making->shadows = shadows;
 	making->uid = gs_strdup(share->uid);
 	making->next = shadows->making;
 	shadows->making = making;
+	shadows->n_making++;
 	share->asked = true;
 	making->ask = kube_ask(shadows->controller->kube, "POST", path, "application/json", text,
 			       on_made, making);
@@ -261,8 +266,11 @@ static void on_deleted(int result, const struct gs_err *err, void *arg)
 		figures_shadow(removing->controller, "deleted");
 	else if (result != -ECANCELED)
 		gs_log_fields(GS_LOG_WARN, "a shadow pod stays", "why", err->msg, NULL);
-	if (shadow && result < 0)
+	if (shadow && result < 0) {
 		shadow->asked = false;
+		shadow->later = uv_now(removing->controller->loop) + REFUSED_MS;
+		soon(shadows);
+	}
 	free(removing->uid);
 	free(removing);
 }

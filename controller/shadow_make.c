@@ -14,6 +14,10 @@
 
 #define CPU "10m"
 #define MEMORY "16Mi"
+/* No node has so many cards; what asks for more is never placed. */
+#define CARDS_MAX 64
+/* What selectors, affinity and tolerations of people are together; we keep it for each pod. */
+#define LIKE_MAX (16 * 1024)
 
 /*
  * What a shadow pod takes over from the spec of its share pod. Where our runtime is not the default
@@ -52,8 +56,7 @@ static unsigned int amount(const json_t *pod, const char *resource)
 	}
 	if (all > most)
 		most = all;
-	/* no node has so many; what asks for more is never placed */
-	return most > 1024 ? 1024 : (unsigned int)most;
+	return most > CARDS_MAX ? CARDS_MAX : (unsigned int)most;
 }
 
 /* What the scheduler says, where it says that there is no room. */
@@ -89,13 +92,22 @@ static json_t *inherit(const json_t *pod)
 	return like;
 }
 
-/* The same for two that may be at the same places. */
-static char *place_of(const json_t *like, const char *partition)
+/* Fills .like and .place, which is the same for two that may be at the same places. */
+static void read_place(struct shadow_pod *share, const json_t *pod)
 {
+	const char *partition = pod_annotation(pod, GS_KEY_PARTITION);
+	cleanup_json json_t *like = inherit(pod);
 	cleanup_free char *text = json_dumps(like, JSON_COMPACT | JSON_SORT_KEYS);
-	cleanup_free char *all = gs_asprintf("%s %s", partition, text ? text : "");
+	cleanup_free char *all = gs_asprintf("%s %s", partition ? partition : "", text ? text : "");
 
-	return gs_asprintf("%016" PRIx64, gs_hash(all));
+	share->place = gs_asprintf("%016" PRIx64, gs_hash(all));
+	share->too_large = strlen(all) > LIKE_MAX;
+	/* one that is somewhere needs no other place */
+	if (share->too_large || *share->node || share->over)
+		return;
+	if (partition)
+		(void)json_object_set_new(like, GS_KEY_PARTITION, json_string(partition));
+	share->like = gs_steal(like);
 }
 
 static bool is_shadow(const json_t *pod, const struct controller_settings *settings)
@@ -116,7 +128,7 @@ struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settin
 			       bool *shadow)
 {
 	const json_t *meta = pod_object(pod, "metadata");
-	const char *phase, *account, *partition;
+	const char *phase, *account;
 	struct shadow_pod *ret;
 
 	if (pod_check(pod, NULL) < 0 || !*string_at(meta, "uid") || !*string_at(meta, "name"))
@@ -126,7 +138,6 @@ struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settin
 		return NULL;
 	phase = string_at(pod_object(pod, "status"), "phase");
 	account = pod_annotation(pod, GS_KEY_USER_ID);
-	partition = pod_annotation(pod, GS_KEY_PARTITION);
 	ret = gs_calloc(1, sizeof(*ret));
 	ret->namespace = gs_strdup(string_at(meta, "namespace"));
 	ret->name = gs_strdup(string_at(meta, "name"));
@@ -139,15 +150,10 @@ struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settin
 		    json_object_get(meta, "deletionTimestamp");
 	ret->cards = amount(pod, *shadow ? settings->card : GS_RESOURCE_SHARE);
 	ret->of = or_none(*shadow ? pod_annotation(pod, GS_KEY_SHADOW_FOR) : NULL);
-	if (*shadow) {
+	if (*shadow)
 		ret->place = or_none(pod_annotation(pod, GS_KEY_SHADOW_PLACE));
-	} else {
-		ret->like = inherit(pod);
-		ret->place = place_of(ret->like, partition ? partition : "");
-		if (partition)
-			(void)json_object_set_new(ret->like, GS_KEY_PARTITION,
-						  json_string(partition));
-	}
+	else
+		read_place(ret, pod);
 	return ret;
 }
 
@@ -174,20 +180,28 @@ char *shadow_name(const struct shadow_pod *share)
 	return gs_asprintf("shadow-%.200s", share->uid);
 }
 
-static json_t *container(const struct shadow_pod *share, const struct controller_settings *settings)
+/* One for each card: a container that has several is no source of one of them. */
+static json_t *containers(const struct shadow_pod *share,
+			  const struct controller_settings *settings)
 {
-	json_t *amounts = json_pack("{s:s, s:s, s:o}", "cpu", CPU, "memory", MEMORY, settings->card,
-				    json_sprintf("%u", share->cards));
-	json_t *security = json_pack("{s:b, s:b, s:b, s:i, s:{s:[s]}, s:{s:s}}",
-				     "allowPrivilegeEscalation", 0, "readOnlyRootFilesystem", 1,
-				     "runAsNonRoot", 1, "runAsUser", 65534, "capabilities", "drop",
-				     "ALL", "seccompProfile", "type", "RuntimeDefault");
-	json_t *ret = json_pack("{s:s, s:s, s:{s:O, s:O}, s:o}", "name", "card", "image",
-				settings->image, "resources", "limits", amounts, "requests",
-				amounts, "securityContext", security);
+	cleanup_json json_t *amounts =
+		json_pack("{s:s, s:s, s:s}", "cpu", CPU, "memory", MEMORY, settings->card, "1");
+	cleanup_json json_t *security = json_pack("{s:b, s:b, s:b, s:i, s:{s:[s]}, s:{s:s}}",
+						  "allowPrivilegeEscalation", 0,
+						  "readOnlyRootFilesystem", 1, "runAsNonRoot", 1,
+						  "runAsUser", 65534, "capabilities", "drop", "ALL",
+						  "seccompProfile", "type", "RuntimeDefault");
+	json_t *list = json_array();
 
-	json_decref(amounts);
-	return ret;
+	for (unsigned int i = 0; i < share->cards; i++) {
+		cleanup_free char *name = i ? gs_asprintf("card-%u", i) : gs_strdup("card");
+
+		(void)json_array_append_new(
+			list, json_pack("{s:s, s:s, s:{s:O, s:O}, s:O}", "name", name, "image",
+					settings->image, "resources", "limits", amounts, "requests",
+					amounts, "securityContext", security));
+	}
+	return list;
 }
 
 json_t *shadow_make(const struct shadow_pod *share, const struct controller_settings *settings)
@@ -202,7 +216,7 @@ json_t *shadow_make(const struct shadow_pod *share, const struct controller_sett
 	(void)json_object_del(spec, GS_KEY_PARTITION);
 	if (partition)
 		(void)json_object_set_new(annotations, GS_KEY_PARTITION, json_string(partition));
-	(void)json_object_set_new(spec, "containers", json_pack("[o]", container(share, settings)));
+	(void)json_object_set_new(spec, "containers", containers(share, settings));
 	(void)json_object_set_new(spec, "restartPolicy", json_string("Always"));
 	(void)json_object_set_new(spec, "automountServiceAccountToken", json_false());
 	(void)json_object_set_new(spec, "enableServiceLinks", json_false());

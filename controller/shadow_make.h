@@ -18,8 +18,9 @@ void shadow_pod_free(struct shadow_pod *pod);
 char *shadow_name(const struct shadow_pod *share);
 
 /*
- * The shadow pod for @share, as the API takes it: Guaranteed, of its priority class, where it may
- * be, for its partition and account. The caller decrefs.
+ * The shadow pod for @share, whose .like is set, as the API takes it: Guaranteed, of its priority
+ * class, where it may be, for its partition and account, with a container for each card. The caller
+ * decrefs.
  */
 json_t *shadow_make(const struct shadow_pod *share, const struct controller_settings *settings);
 

@@ -11,13 +11,43 @@
 /* How long an agent and the scheduler may take until a placed shadow pod's shares are known. */
 #define SETTLE_MS 60000
 
+/* What is numbered. */
+enum numbers { ACCOUNTS, PLACES, NODES, NEEDS, N_NUMBERS };
+
 /* What one shadow pod, or all of a node, can still serve. */
 struct supply {
 	const struct shadow_pod *shadow; /* one that is under way or settles; its place counts */
 	unsigned int free; /* shares */
 	bool needed;
+	struct supply *next; /* of the same place */
 };
 
+/* Cards of one account: held, and asked for by this plan or by requests under way. */
+struct account {
+	unsigned int held, asked;
+};
+
+/* A shadow pod that this plan makes may serve others at the same place. */
+struct coming {
+	unsigned int cards, left; /* of it; shares */
+	struct coming *next;
+};
+
+/* Of one place. */
+struct place {
+	struct supply *supplies;
+	struct coming *coming;
+};
+
+/* Of one node: shares that its shadow pods make, and that pods use. */
+struct node {
+	unsigned int all, used;
+};
+
+/*
+ * There may be thousands of pods of each kind, and whoever asks the webhook waits meanwhile: so
+ * each text has a number, and nothing here compares all with all.
+ */
 struct planning {
 	const struct shadow_rules *rules;
 	uint64_t now;
@@ -25,7 +55,41 @@ struct planning {
 	size_t n_shadows;
 	struct supply *supplies; /* one for each shadow pod */
 	struct shadow_plan *plan;
+	json_t *numbers[N_NUMBERS];
+	struct account *accounts;
+	struct place *places;
+	struct node *nodes;
+	struct coming *comings; /* one for each share pod that may need one */
+	size_t n_comings;
 };
+
+/* Numbers texts in the order in which they come. */
+static size_t number(const struct planning *p, enum numbers of, const char *text)
+{
+	json_t *numbers = p->numbers[of];
+	const json_t *known = json_object_get(numbers, text);
+	size_t n = json_object_size(numbers);
+
+	if (known)
+		return (size_t)json_integer_value(known);
+	(void)json_object_set_new(numbers, text, json_integer((json_int_t)n));
+	return n;
+}
+
+static struct account *account_of(const struct planning *p, const struct shadow_pod *pod)
+{
+	return &p->accounts[number(p, ACCOUNTS, pod->account)];
+}
+
+static struct place *place_of(const struct planning *p, const struct shadow_pod *pod)
+{
+	return &p->places[number(p, PLACES, pod->place)];
+}
+
+static struct node *node_of(const struct planning *p, const struct shadow_pod *pod)
+{
+	return &p->nodes[number(p, NODES, pod->node)];
+}
 
 static void add(struct planning *p, enum shadow_act act, struct shadow_pod *pod, char *text)
 {
@@ -57,47 +121,27 @@ static int by_age(const void *a, const void *b)
 	return c ? c : strcmp(x->uid, y->uid);
 }
 
-static unsigned int used_on(const char *node, struct shadow_pod *const *shares, size_t n)
-{
-	unsigned int used = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (!shares[i]->over && strcmp(shares[i]->node, node) == 0)
-			used += shares[i]->cards;
-	return used;
-}
-
-/* Shares on the node of @shadow that its shadow pods have and nobody uses. */
-static unsigned int free_on(const struct planning *p, const char *node, unsigned int used)
-{
-	unsigned int all = 0;
-
-	for (size_t i = 0; i < p->n_shadows; i++)
-		if (!p->shadows[i]->over && strcmp(p->shadows[i]->node, node) == 0)
-			all += p->shadows[i]->cards * p->rules->share;
-	return all > used ? all - used : 0;
-}
-
 /* The one that was made for it. */
-static struct supply *find_own(struct planning *p, const struct shadow_pod *share)
+static struct supply *find_own(const struct planning *p, const struct shadow_pod *share)
 {
-	for (size_t i = 0; i < p->n_shadows; i++)
-		if (!p->shadows[i]->over && strcmp(p->shadows[i]->of, share->uid) == 0)
-			return &p->supplies[i];
-	return NULL;
+	const json_t *i = json_object_get(p->numbers[NEEDS], share->uid);
+
+	return i ? &p->supplies[json_integer_value(i)] : NULL;
 }
 
 /* Else one under way, or just arrived, that has room and may be where this one may be. */
-static struct supply *find_spare(struct planning *p, const struct shadow_pod *share)
+static struct supply *find_spare(const struct planning *p, const struct shadow_pod *share)
 {
-	for (size_t i = 0; i < p->n_shadows; i++) {
-		const struct shadow_pod *shadow = p->shadows[i];
+	struct supply **at = &place_of(p, share)->supplies;
 
+	while (*at) {
 		/* no share of its is a second one of the same card */
-		if (!shadow->over && p->supplies[i].free >= share->cards &&
-		    shadow->cards >= share->cards && strcmp(shadow->place, share->place) == 0 &&
-		    (!shadow->since || p->now - shadow->since < SETTLE_MS))
-			return &p->supplies[i];
+		if ((*at)->free >= share->cards && (*at)->shadow->cards >= share->cards)
+			return *at;
+		if ((*at)->free > 0)
+			at = &(*at)->next;
+		else
+			*at = (*at)->next; /* it never serves anybody else */
 	}
 	return NULL;
 }
@@ -106,16 +150,6 @@ static void reserve(struct supply *supply, const struct shadow_pod *share)
 {
 	supply->free -= supply->free < share->cards ? supply->free : share->cards;
 	supply->needed = true;
-}
-
-static unsigned int cards_of(const struct planning *p, const char *account)
-{
-	unsigned int cards = 0;
-
-	for (size_t i = 0; i < p->n_shadows; i++)
-		if (!p->shadows[i]->over && strcmp(p->shadows[i]->account, account) == 0)
-			cards += p->shadows[i]->cards;
-	return cards;
 }
 
 static void tell_supply(struct planning *p, struct shadow_pod *share, const struct supply *supply)
@@ -132,11 +166,55 @@ static void tell_supply(struct planning *p, struct shadow_pod *share, const stru
 		    gs_asprintf("a card to be shared is held on node %s", shadow->node));
 }
 
-/* @asked: cards that this very plan asks for, of the same account. */
-static void plan_share(struct planning *p, struct shadow_pod *share, unsigned int asked)
+static void plan_one(struct planning *p, struct shadow_pod *share)
+{
+	struct account *account = account_of(p, share);
+	unsigned int cap = p->rules->account_cards, have = account->held + account->asked;
+	struct coming *coming;
+
+	if (share->later > p->now) {
+		look_again(p, share->later);
+	} else if (share->too_large) {
+		add(p, SHADOW_TELL, share,
+		    gs_strdup("its selectors, affinity and tolerations are too large"));
+	} else if (cap > 0 && have + share->cards > cap) {
+		add(p, SHADOW_TELL, share,
+		    gs_asprintf("account %s holds %u cards to be shared, and may hold %u",
+				share->account, have, cap));
+	} else {
+		add(p, SHADOW_MAKE, share, NULL);
+		account->asked += share->cards;
+		coming = &p->comings[p->n_comings++];
+		coming->cards = share->cards;
+		coming->left = share->cards * (p->rules->share - 1);
+		coming->next = place_of(p, share)->coming;
+		place_of(p, share)->coming = coming;
+	}
+}
+
+/* May one that the plan makes for another one serve @share too? Then that one waits for it. */
+static bool shares_with_new(const struct planning *p, const struct shadow_pod *share)
+{
+	struct coming **at = &place_of(p, share)->coming;
+
+	while (*at) {
+		struct coming *coming = *at;
+
+		if (coming->left >= share->cards && coming->cards >= share->cards) {
+			coming->left -= share->cards;
+			return true;
+		}
+		if (coming->left > 0)
+			at = &coming->next;
+		else
+			*at = coming->next;
+	}
+	return false;
+}
+
+static void plan_share(struct planning *p, struct shadow_pod *share)
 {
 	struct supply *own = find_own(p, share), *supply = own ? own : find_spare(p, share);
-	unsigned int cap = p->rules->account_cards, have = cards_of(p, share->account) + asked;
 
 	p->plan->waiting++;
 	if (supply) {
@@ -145,55 +223,14 @@ static void plan_share(struct planning *p, struct shadow_pod *share, unsigned in
 		tell_supply(p, share, supply);
 		if (supply->shadow->since)
 			look_again(p, supply->shadow->since + SETTLE_MS);
-	} else if (share->asked) {
-		/* its answer comes */
-	} else if (share->later > p->now) {
-		look_again(p, share->later);
-	} else if (cap > 0 && have + share->cards > cap) {
-		add(p, SHADOW_TELL, share,
-		    gs_asprintf("account %s holds %u cards to be shared, and may hold %u",
-				share->account, have, cap));
-	} else {
-		add(p, SHADOW_MAKE, share, NULL);
+	} else if (!share->asked && !shares_with_new(p, share)) { /* else its answer comes */
+		plan_one(p, share);
 	}
-}
-
-/* Cards that the plan and requests under way ask for @account. */
-static unsigned int asked_for(const struct planning *p, struct shadow_pod *const *needs, size_t n,
-			      const char *account)
-{
-	unsigned int cards = 0;
-
-	for (size_t i = 0; i < p->plan->n; i++)
-		if (p->plan->v[i].act == SHADOW_MAKE &&
-		    strcmp(p->plan->v[i].pod->account, account) == 0)
-			cards += p->plan->v[i].pod->cards;
-	for (size_t i = 0; i < n; i++)
-		if (needs[i]->asked && strcmp(needs[i]->account, account) == 0)
-			cards += needs[i]->cards;
-	return cards;
-}
-
-/* May the one that the plan makes for @made serve @share too? Then that one waits for it. */
-static bool shares_with_new(const struct planning *p, const struct shadow_pod *share,
-			    unsigned int *left)
-{
-	for (size_t i = 0; i < p->plan->n; i++) {
-		const struct shadow_pod *made = p->plan->v[i].pod;
-
-		if (p->plan->v[i].act == SHADOW_MAKE && left[i] >= share->cards &&
-		    made->cards >= share->cards && strcmp(made->place, share->place) == 0) {
-			left[i] -= share->cards;
-			return true;
-		}
-	}
-	return false;
 }
 
 static void plan_shares(struct planning *p, struct shadow_pod *const *shares, size_t n_shares)
 {
-	struct shadow_pod **needs = gs_calloc(n_shares + 1, sizeof(void *));
-	unsigned int *left = gs_calloc(2 * n_shares + 1, sizeof(*left));
+	cleanup_free struct shadow_pod **needs = gs_calloc(n_shares + 1, sizeof(void *));
 	size_t n = 0;
 
 	for (size_t i = 0; i < n_shares; i++)
@@ -206,21 +243,11 @@ static void plan_shares(struct planning *p, struct shadow_pod *const *shares, si
 
 		if (own)
 			reserve(own, needs[i]);
+		if (needs[i]->asked)
+			account_of(p, needs[i])->asked += needs[i]->cards;
 	}
-	for (size_t i = 0; i < n; i++) {
-		size_t before = p->plan->n;
-
-		if (!find_own(p, needs[i]) && !find_spare(p, needs[i]) && !needs[i]->asked &&
-		    shares_with_new(p, needs[i], left)) {
-			p->plan->waiting++;
-			continue;
-		}
-		plan_share(p, needs[i], asked_for(p, needs, n, needs[i]->account));
-		if (p->plan->n > before && p->plan->v[before].act == SHADOW_MAKE)
-			left[before] = needs[i]->cards * (p->rules->share - 1);
-	}
-	free(left);
-	free(needs);
+	for (size_t i = 0; i < n; i++)
+		plan_share(p, needs[i]);
 }
 
 /* ---- Shadow pods. */
@@ -246,37 +273,96 @@ static void plan_shadow(struct planning *p, size_t i, unsigned int used)
 		look_again(p, shadow->quiet + p->rules->quiet_ms);
 }
 
+/* What shadow pods hold and make, and what share pods use of it. */
+static void survey(struct planning *p, struct shadow_pod *const *shares, size_t n_shares)
+{
+	for (size_t i = 0; i < n_shares; i++)
+		if (!shares[i]->over && *shares[i]->node)
+			node_of(p, shares[i])->used += shares[i]->cards;
+	for (size_t i = 0; i < p->n_shadows; i++) {
+		struct shadow_pod *shadow = p->shadows[i];
+
+		p->supplies[i].shadow = shadow;
+		if (!*shadow->node)
+			shadow->since = 0;
+		else if (!shadow->since)
+			shadow->since = p->now;
+		if (shadow->over)
+			continue;
+		account_of(p, shadow)->held += shadow->cards;
+		if (*shadow->node)
+			node_of(p, shadow)->all += shadow->cards * p->rules->share;
+		if (!json_object_get(p->numbers[NEEDS], shadow->of))
+			(void)json_object_set_new(p->numbers[NEEDS], shadow->of,
+						  json_integer((json_int_t)i));
+	}
+}
+
+/* What may serve others than those for whom it was made; the first shadow pod comes first. */
+static void supply_places(struct planning *p)
+{
+	for (size_t i = p->n_shadows; i-- > 0;) {
+		const struct shadow_pod *shadow = p->shadows[i];
+		struct supply *supply = &p->supplies[i];
+		struct place *place = place_of(p, shadow);
+
+		if (*shadow->node) {
+			const struct node *node = node_of(p, shadow);
+
+			supply->free = node->all > node->used ? node->all - node->used : 0;
+		} else {
+			supply->free = shadow->cards * p->rules->share;
+		}
+		if (shadow->over || (shadow->since && p->now - shadow->since >= SETTLE_MS))
+			continue;
+		supply->next = place->supplies;
+		place->supplies = supply;
+	}
+}
+
 void shadow_plan(struct shadow_pod *const *shares, size_t n_shares,
 		 struct shadow_pod *const *shadows, size_t n_shadows,
 		 const struct shadow_rules *rules, uint64_t now, struct shadow_plan *ret)
 {
-	struct planning p = { rules, now, shadows, n_shadows, NULL, ret };
-	cleanup_free unsigned int *used = gs_calloc(n_shadows + 1, sizeof(*used));
+	size_t n = n_shares + n_shadows + 1;
 	cleanup_free struct supply *supplies = gs_calloc(n_shadows + 1, sizeof(*supplies));
+	cleanup_free struct account *accounts = gs_calloc(n, sizeof(*accounts));
+	cleanup_free struct place *places = gs_calloc(n, sizeof(*places));
+	cleanup_free struct node *nodes = gs_calloc(n, sizeof(*nodes));
+	cleanup_free struct coming *comings = gs_calloc(n_shares + 1, sizeof(*comings));
+	struct planning p = {
+		.rules = rules,
+		.now = now,
+		.shadows = shadows,
+		.n_shadows = n_shadows,
+		.supplies = supplies,
+		.plan = ret,
+		.accounts = accounts,
+		.places = places,
+		.nodes = nodes,
+		.comings = comings,
+	};
 
 	*ret = (struct shadow_plan){ 0 };
-	p.supplies = supplies;
-	for (size_t i = 0; i < n_shadows; i++) {
-		supplies[i].shadow = shadows[i];
-		if (!*shadows[i]->node) {
-			shadows[i]->since = 0;
-			supplies[i].free = shadows[i]->cards * rules->share;
-			continue;
-		}
-		if (!shadows[i]->since)
-			shadows[i]->since = now;
-		used[i] = used_on(shadows[i]->node, shares, n_shares);
-		supplies[i].free = free_on(&p, shadows[i]->node, used[i]);
-	}
+	for (int i = 0; i < N_NUMBERS; i++)
+		p.numbers[i] = json_object();
+	survey(&p, shares, n_shares);
+	supply_places(&p);
 	plan_shares(&p, shares, n_shares);
 	for (size_t i = 0; i < n_shadows; i++) {
+		unsigned int used = *shadows[i]->node ? node_of(&p, shadows[i])->used : 0;
+
 		if (shadows[i]->asked)
 			continue;
-		if (shadows[i]->over)
+		if (shadows[i]->later > now)
+			look_again(&p, shadows[i]->later);
+		else if (shadows[i]->over)
 			add(&p, SHADOW_DELETE, shadows[i], gs_strdup("it has ended"));
 		else
-			plan_shadow(&p, i, used[i]);
+			plan_shadow(&p, i, used);
 	}
+	for (int i = 0; i < N_NUMBERS; i++)
+		json_decref(p.numbers[i]);
 }
 
 void shadow_plan_free(struct shadow_plan *plan)

@@ -25,11 +25,12 @@ struct shadow_pod {
 	char *of; /* a shadow pod's: the UID of the pod that it was made for */
 	unsigned int cards; /* or shares, that it asks for */
 	bool over; /* it has ended, or is being deleted */
+	bool too_large; /* a share pod's: what a shadow pod would inherit; .like is NULL */
 	json_t *like; /* a share pod's: what a shadow pod for it inherits (shadow_make.h) */
 	/* Kept by whoever plans, from one plan to the next: */
 	uint64_t since; /* a shadow pod: since when it is on its node; 0: it is not */
 	uint64_t quiet; /* a shadow pod: since when nobody uses it; 0: somebody does */
-	uint64_t later; /* a share pod: nothing is made for it before */
+	uint64_t later; /* a share pod: nothing is made for it before; a shadow pod: it stays */
 	bool asked; /* one is being made for it, or it is being deleted */
 	char *told; /* a share pod: what its Event said last; NULL: none */
 };

@@ -6,9 +6,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
+#include "common/cleanup.h"
 #include "common/xalloc.h"
 #include "controller/shadow_make.h"
 #include "controller/shadow_plan.h"
@@ -218,6 +220,61 @@ static void test_later(void **state)
 	plans(50, "make a");
 }
 
+static void test_too_large(void **state)
+{
+	share("a", "", 1)->too_large = true;
+	plans(1, "tell a");
+	/* what others brought serves it all the same */
+	shadow("s", "", 1, "b");
+	plans(1, "tell a");
+	teardown(NULL);
+	/* one that could not be deleted is let be for a time */
+	shadow("s", "n1", 1, "a")->later = 50;
+	shadows[0]->over = true;
+	plans(10, "next 50");
+	plans(50, "delete s");
+}
+
+/* Whoever may make pods may make many: each plan is done in a moment. */
+static void test_crowd(void **state)
+{
+	enum { SHARES = 20000, SHADOWS = 5000 };
+	struct shadow_pod **many = gs_calloc(SHARES, sizeof(void *));
+	struct shadow_pod **cards = gs_calloc(SHADOWS, sizeof(void *));
+	struct shadow_plan plan = { 0 };
+	size_t made = 0;
+	clock_t begin;
+
+	for (int i = 0; i < SHARES; i++) {
+		cleanup_free char *name = gs_asprintf("u%d", i);
+
+		many[i] = pod(name, "", 1, "", NO_ROOM);
+		set(&many[i]->account, name);
+	}
+	for (int i = 0; i < SHADOWS; i++) {
+		cleanup_free char *name = gs_asprintf("s%d", i);
+		cleanup_free char *node = gs_asprintf("n%d", i);
+
+		cards[i] = pod(name, node, 1, "x", "");
+		set(&cards[i]->place, i % 2 ? "elsewhere" : "here");
+	}
+	begin = clock();
+	shadow_plan(many, SHARES, cards, SHADOWS, &rules, 1, &plan);
+	assert_true(clock() - begin < CLOCKS_PER_SEC);
+	/* each that is there and has the place serves two of them, and so does each that is made */
+	assert_int_equal(plan.waiting, SHARES);
+	for (size_t i = 0; i < plan.n; i++)
+		made += plan.v[i].act == SHADOW_MAKE;
+	assert_int_equal(made, (SHARES - SHADOWS) / 2);
+	shadow_plan_free(&plan);
+	for (int i = 0; i < SHARES; i++)
+		shadow_pod_free(many[i]);
+	for (int i = 0; i < SHADOWS; i++)
+		shadow_pod_free(cards[i]);
+	free(many);
+	free(cards);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +288,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_crowd, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
