@@ -19,6 +19,7 @@
 #define HOLD_MS 10000 /* without one, we cease */
 #define TRY_MS 2000
 #define ASK_MS 5000 /* then a request is given up */
+#define RELEASE_MS 2000 /* so long our end waits for the Lease to be given back */
 
 struct leader {
 	struct controller *controller;
@@ -30,6 +31,7 @@ struct leader {
 	bool told; /* that we lead */
 	char *seen; /* holder and renewal of somebody else's */
 	uint64_t seen_since;
+	void (*released)(struct controller *controller); /* set: we end */
 };
 
 static uint64_t now_ms(const struct leader *leader)
@@ -71,11 +73,22 @@ static json_t *micro_time(void)
 	return json_sprintf("%s.%06ldZ", text, now.tv_nsec / 1000);
 }
 
+/* It is given back, or can't be. */
+static void release_over(struct leader *leader)
+{
+	(void)uv_timer_stop(&leader->timer);
+	leader->released(leader->controller);
+}
+
 static void on_written(const struct kube_reply *reply, void *arg)
 {
 	struct leader *leader = arg;
 
 	leader->ask = NULL;
+	if (leader->released) {
+		release_over(leader);
+		return;
+	}
 	if (reply->r == 0)
 		leader->until = leader->asked + HOLD_MS;
 	else if (reply->r != -EEXIST) /* 409: another one was faster */
@@ -84,13 +97,19 @@ static void on_written(const struct kube_reply *reply, void *arg)
 	tell(leader);
 }
 
-/* Takes or renews it: @lease is what stands there, or NULL. */
+static bool is_ours(const struct leader *leader, const json_t *spec)
+{
+	const char *holder = json_string_value(json_object_get(spec, "holderIdentity"));
+
+	return holder && strcmp(holder, leader->controller->identity) == 0;
+}
+
+/* Takes, renews or releases it: @lease is what stands there, or NULL. */
 static void write_lease(struct leader *leader, json_t *lease)
 {
 	const struct controller_settings *s = &leader->controller->settings;
 	json_t *spec = json_object_get(lease, "spec");
-	const char *holder = json_string_value(json_object_get(spec, "holderIdentity"));
-	bool ours = holder && strcmp(holder, leader->controller->identity) == 0;
+	bool ours = is_ours(leader, spec);
 	json_int_t transitions = json_integer_value(json_object_get(spec, "leaseTransitions"));
 	cleanup_json json_t *body = NULL;
 	cleanup_free char *path =
@@ -106,9 +125,12 @@ static void write_lease(struct leader *leader, json_t *lease)
 		spec = json_object();
 		(void)json_object_set_new(body, "spec", spec);
 	}
+	/* without a holder it is anybody's at once */
 	(void)json_object_set_new(spec, "holderIdentity",
-				  json_string(leader->controller->identity));
-	(void)json_object_set_new(spec, "leaseDurationSeconds", json_integer(DURATION_S));
+				  json_string(leader->released ? "" :
+								 leader->controller->identity));
+	(void)json_object_set_new(spec, "leaseDurationSeconds",
+				  json_integer(leader->released ? 1 : DURATION_S));
 	(void)json_object_set_new(spec, "renewTime", micro_time());
 	if (!ours) {
 		(void)json_object_set_new(spec, "acquireTime", micro_time());
@@ -128,7 +150,7 @@ static bool is_free(struct leader *leader, const json_t *spec)
 	const char *renewed = json_string_value(json_object_get(spec, "renewTime"));
 	cleanup_free char *seen = NULL;
 
-	if (!holder || !*holder || strcmp(holder, leader->controller->identity) == 0)
+	if (!holder || !*holder || is_ours(leader, spec))
 		return true;
 	seen = gs_asprintf("%s %s", holder, renewed ? renewed : "");
 	if (!leader->seen || strcmp(seen, leader->seen) != 0) {
@@ -145,12 +167,19 @@ static void on_read(const struct kube_reply *reply, void *arg)
 	cleanup_json json_t *lease = NULL;
 
 	leader->ask = NULL;
+	if (reply->r == 0)
+		lease = json_loadb(reply->text, reply->len, 0, NULL);
+	if (leader->released) {
+		if (is_ours(leader, json_object_get(lease, "spec")))
+			write_lease(leader, lease);
+		else
+			release_over(leader);
+		return;
+	}
 	if (reply->r == -ENOENT) {
 		write_lease(leader, NULL);
 		return;
 	}
-	if (reply->r == 0)
-		lease = json_loadb(reply->text, reply->len, 0, NULL);
 	if (!json_is_object(lease)) {
 		gs_log_fields(GS_LOG_WARN, "the Lease is not read", "why",
 			      reply->r < 0 ? reply->err->msg : "no JSON", NULL);
@@ -160,19 +189,44 @@ static void on_read(const struct kube_reply *reply, void *arg)
 		write_lease(leader, lease);
 }
 
+static void read_lease(struct leader *leader)
+{
+	const struct controller_settings *s = &leader->controller->settings;
+	cleanup_free char *path = gs_asprintf(LEASES "/%s", s->namespace, s->lease);
+
+	kube_ask_cancel(leader->ask);
+	leader->asked = now_ms(leader);
+	leader->ask = kube_ask(leader->controller->kube, "GET", path, NULL, NULL, on_read, leader);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
 	struct leader *leader = timer->data;
-	const struct controller_settings *s = &leader->controller->settings;
-	cleanup_free char *path = NULL;
 
 	tell(leader);
-	if (leader->ask && now_ms(leader) - leader->asked < ASK_MS)
+	if (!leader->ask || now_ms(leader) - leader->asked >= ASK_MS)
+		read_lease(leader);
+}
+
+static void on_release_timer(uv_timer_t *timer)
+{
+	release_over(timer->data);
+}
+
+void leader_release(struct controller *controller, void (*done)(struct controller *controller))
+{
+	struct leader *leader = controller->leader;
+
+	if (!leader || leader->released || !leader_is(controller)) {
+		done(controller);
 		return;
-	kube_ask_cancel(leader->ask);
-	path = gs_asprintf(LEASES "/%s", s->namespace, s->lease);
-	leader->asked = now_ms(leader);
-	leader->ask = kube_ask(leader->controller->kube, "GET", path, NULL, NULL, on_read, leader);
+	}
+	leader->released = done;
+	/* first of all nothing more is done in the Lease's name */
+	leader->until = 0;
+	tell(leader);
+	(void)uv_timer_start(&leader->timer, on_release_timer, RELEASE_MS, 0);
+	read_lease(leader);
 }
 
 void leader_start(struct controller *controller,

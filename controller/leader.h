@@ -11,6 +11,13 @@ void leader_start(struct controller *controller,
 void leader_stop(struct controller *controller);
 
 /*
+ * Before the end: ceases to lead, and gives the Lease back, so that others need not wait until it
+ * runs out. @done is told when that is over, within 2 s; at once where we don't lead. A second call
+ * does not wait.
+ */
+void leader_release(struct controller *controller, void (*done)(struct controller *controller));
+
+/*
  * May we act now? True only while less time has passed since we asked for our last renewal than
  * others wait before they take over.
  */

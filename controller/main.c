@@ -36,10 +36,15 @@ static int usage(FILE *f)
 	return f == stdout ? 0 : 2;
 }
 
+static void end(struct controller *controller)
+{
+	uv_stop(controller->loop);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
 	(void)number;
-	uv_stop(handle->loop);
+	leader_release(handle->data, end);
 }
 
 /* ---- Who we are. */
@@ -156,6 +161,7 @@ static int run(struct controller *controller, struct gs_err *err)
 	controller->loop = uv_default_loop();
 	(void)uv_signal_init(controller->loop, &term);
 	(void)uv_signal_init(controller->loop, &intr);
+	term.data = intr.data = controller;
 	(void)uv_signal_start(&term, on_signal, SIGTERM);
 	(void)uv_signal_start(&intr, on_signal, SIGINT);
 	figures_start(controller);

@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -84,6 +85,68 @@ def test_pages():
     need(c.ask("POST", "/admit", b'{"request":{"namespace":"default"}}')[0] == 400)
     need(c.ask("POST", "/admit", b"[" * 300000)[0] == 400)
     need(c.ask("POST", "/admit", b"{" + b'"a":[],' * 300000 + b'"b":1}')[0] == 400)
+    c.stop()
+
+
+def test_bodies_make_room():
+    """Who sends long ones fills no room that short ones need."""
+    c = world.start()
+    authorities = ready(c)
+    hogs = [c.connect() for _ in range(4)]
+
+    def send(s):
+        s.sendall(b"POST /admit HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (8 << 20) +
+                  b"x" * ((8 << 20) - 1))
+
+    threads = [threading.Thread(target=send, args=(s,)) for s in hogs]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    time.sleep(5)  # until it has taken the last of it
+    body = review(pod("a", annotations={"x": "y" * 200000}))
+    for _ in range(3):
+        need(answer(c, body, authorities=authorities)["allowed"])
+    c.stop()
+
+
+def test_waiting_is_for_short_ones():
+    """A long one is told to come again, as API servers do then."""
+    c = world.start()
+    ready(c)
+    body = review(pod("a", annotations={"x": "y" * 200000}), namespace="never")
+    begin = time.monotonic()
+    with c.connect() as s:
+        s.sendall(b"POST /admit HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) +
+                  body)
+        said = s.recv(4096)
+    need(b" 503 " in said and b"\r\nRetry-After: 1\r\n" in said, said)
+    need(time.monotonic() - begin < 2, "it waits")
+    c.stop()
+
+
+def test_proven_ones_make_room():
+    """Who asks something good has no place for ever: no address has all places."""
+    c = world.start()
+    authorities = ready(c)
+    held = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    body = review(pod("a"))
+    for i in range(280):
+        plain = socket.create_connection(("127.0.0.1", c.port), 5, ("127.0.2.%d" % (i % 8), 0))
+        try:
+            s = context.wrap_socket(plain)
+            s.sendall(b"POST /admit HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+                      + body)
+            need(b" 200 " in s.recv(4096))
+            held.append(s)
+        except OSError:
+            if i > 255:
+                break
+    for _ in range(5):
+        need(answer(c, review(pod("a")), authorities=authorities)["allowed"])
     c.stop()
 
 
@@ -296,6 +359,27 @@ def test_two_replicas():
     need(answer(other, review(pod("x")), authorities=authorities)["allowed"])
 
 
+def test_lease_is_given_back():
+    """Whoever ends in peace lets the other one lead at once, and acts no more."""
+    a = world.start()
+    ready(a)
+    b = world.start()
+    until("b is ready", lambda: b.get("/readyz")[0] == 200)
+    a.stop()
+    until("the other one leads", lambda: b.metric("gpushare_controller_leader") == 1, 6)
+    need(world.get(LEASE)["spec"]["holderIdentity"].startswith("controller-1_"), world.get(LEASE))
+    # not what is another's, and not for ever where nobody answers
+    c = world.start()
+    until("c is ready", lambda: c.get("/readyz")[0] == 200)
+    before = world.get(LEASE)["spec"]["holderIdentity"]
+    c.stop()
+    need(world.get(LEASE)["spec"]["holderIdentity"] == before, "it took another's Lease")
+    world.admin(op="rule", match="/leases", hang=True, times=100)
+    begin = time.monotonic()
+    b.stop()
+    need(time.monotonic() - begin < 5, "it waits for an API server that does not answer")
+
+
 def test_secret_is_taken():
     """The Secret of an earlier run is used; a broken one is mended."""
     c = world.start()
@@ -450,6 +534,53 @@ def test_shadow_story():
     until("the placed one goes", lambda: not shadow("u1"))
     need(time.monotonic() - begin > 1.5, "too soon")
     need(c.metric('gpushare_controller_shadows_total{what="deleted"}') == 2)
+    c.stop()
+
+
+def test_shadow_of_two_cards():
+    """A container for each: the agent offers no card of a container that has several."""
+    lead()
+    share("s1", "u1", n=2)
+    p = until("a shadow pod is made", lambda: shadow("u1"))
+    containers = p["spec"]["containers"]
+    need([c["resources"]["limits"]["nvidia.com/gpu"] for c in containers] == ["1", "1"], containers)
+    need(len({c["name"] for c in containers}) == 2, containers)
+    share("s2", "u2", n=2)
+    time.sleep(1)
+    need(len(made()) == 1, "two for one need")  # it has two cards, with a share left of each
+
+
+def test_shadow_crowd():
+    """A Deployment with thousands of pods: a few requests at a time, and questions answered."""
+    c = lead(shadow={"account_cards": 0, "share": 1})
+    world.admin(op="rule", match="POST .*gpushare-system/pods", hang=True, times=10000)
+    for i in range(100):
+        share("s%d" % i, "u%d" % i)
+    until("some are asked for", made)
+    time.sleep(2)
+    need(len(made()) == 16, len(made()))
+    world.admin(op="forget")
+    c.stop()
+
+
+def test_shadow_fat():
+    """Somebody whose pods have a megabyte of selectors each."""
+    c = lead()
+    values = ["v%060d" % i for i in range(10000)]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [
+            {"key": "k", "operator": "NotIn", "values": values}]}]}}}
+    for i in range(100):
+        share("s%d" % i, "u%d" % i, affinity=affinity)
+    share("thin", "thin")
+    until("others get theirs", lambda: shadow("thin"))
+    until("the user is told", lambda: any("are too large" in e["message"]
+                                          for e in world.events()))
+    need(len(made()) == 1, made())
+    with open("/proc/%d/status" % c.process.pid) as f:
+        rss = next(int(line.split()[1]) for line in f if line.startswith("VmHWM"))
+    if "san" not in PROGRAM:
+        need(rss < 64 * 1024, "%d KiB" % rss)
     c.stop()
 
 
