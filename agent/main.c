@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* gpushared, the node agent. */
 #include <errno.h>
-#include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +22,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "common/program.h"
 #include "common/xalloc.h"
 #include "gpushare/grant.h"
 
@@ -33,16 +32,11 @@
  */
 static const cap_value_t capabilities[] = { CAP_NET_ADMIN, CAP_KILL, CAP_SYS_PTRACE };
 
-static int usage(FILE *f)
-{
-	(void)fputs(
-		"usage: gpushared [--config FILE]\n"
-		"\n"
-		"The node agent: watches containers that hold cards, lends what is idle, takes it "
-		"back.\nSee gpushared(8).\n",
-		f);
-	return f == stdout ? 0 : 2;
-}
+static const char usage[] =
+	"usage: gpushared [--config FILE]\n"
+	"\n"
+	"The node agent: watches containers that hold cards, lends what is idle, takes it back.\n"
+	"See gpushared(8).\n";
 
 /*
  * Each container's process is a descriptor of ours (ends.c): as many as we may have. Our children
@@ -63,10 +57,11 @@ static void on_lease(uv_timer_t *timer)
 	lease_renew(timer->data);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void end(void *arg)
 {
-	(void)number;
-	uv_stop(handle->loop);
+	const struct agent *agent = arg;
+
+	uv_stop(agent->loop);
 }
 
 static int start(struct agent *agent, struct gs_err *err)
@@ -110,13 +105,6 @@ static int start(struct agent *agent, struct gs_err *err)
 	return r;
 }
 
-static void close_handle(uv_handle_t *handle, void *arg)
-{
-	(void)arg;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
 /*
  * Of what was told to the kernel module nothing is undone: the next agent finds all as it is, and
  * the module guards it meanwhile. Parts close their own handles first, then go those of the agent.
@@ -137,9 +125,7 @@ static void stop(struct agent *agent)
 		evictions_free(agent);
 	ends_free(agent);
 	spawner_free(agent->spawner);
-	uv_walk(agent->loop, close_handle, NULL);
-	(void)uv_run(agent->loop, UV_RUN_DEFAULT);
-	(void)uv_loop_close(agent->loop);
+	gs_program_close(agent->loop);
 	reconcile_free(agent);
 	plugins_free(agent);
 	metrics_free(agent->metrics);
@@ -147,14 +133,11 @@ static void stop(struct agent *agent)
 
 static int run(struct agent *agent, struct gs_err *err)
 {
-	uv_signal_t term, intr;
+	struct gs_program_signals signals;
 	int r;
 
 	agent->loop = uv_default_loop();
-	(void)uv_signal_init(agent->loop, &term);
-	(void)uv_signal_init(agent->loop, &intr);
-	(void)uv_signal_start(&term, on_signal, SIGTERM);
-	(void)uv_signal_start(&intr, on_signal, SIGINT);
+	gs_program_signals(&signals, agent->loop, end, agent);
 	r = start(agent, err);
 	if (r == 0)
 		r = sandbox_filter(err);
@@ -171,36 +154,21 @@ static int run(struct agent *agent, struct gs_err *err)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct agent agent = { 0 };
 	struct gs_err err = { 0 };
-	int opt, r;
+	int r;
 
-	(void)signal(SIGPIPE,
-		     SIG_IGN); /* a peer that hangs up is an error of send(2), no end of us */
 	gs_config_init(&agent.config);
 	settings_init(&agent.settings);
-	opterr = 0; /* the usage line says it all */
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (opt != 'c')
-			return usage(opt == 'h' ? stdout : stderr);
-		free(agent.config.path);
-		agent.config.path = gs_strdup(optarg);
-	}
-	if (optind != argc)
-		return usage(stderr);
+	r = gs_program_options(argc, argv, usage, &agent.config);
+	if (r >= 0)
+		return r;
 	r = gs_config_load(&agent.config, NULL, &err);
 	if (r == 0)
 		r = settings_load(&agent.settings, agent.config.path, &err);
 	if (r == 0) {
 		agent.settings.all_is_each = agent.config.cri == GS_CRI_NONE;
-		gs_log_open(agent.config.log_level, agent.config.log_file);
-		if (!agent.config.log_file)
-			gs_log_to_stderr(agent.config.log_level);
+		gs_program_log(&agent.config);
 		/* while there is one thread, and before capabilities go */
 		r = spawner_start(&agent.spawner, &err);
 	}

@@ -185,15 +185,7 @@ static void on_health(bool ok, const char *why, void *arg)
 	struct agent *agent = arg;
 
 	agent->kube_ok = ok;
-	gs_log_fields(ok ? GS_LOG_INFO : GS_LOG_ERROR,
-		      ok ? "the Kubernetes API answers" : "the Kubernetes API does not answer",
-		      why ? "why" : NULL, why, NULL);
-}
-
-static void on_note(const char *what, void *arg)
-{
-	(void)arg;
-	gs_log_fields(GS_LOG_WARN, "Kubernetes", "what", what, NULL);
+	kube_log_health(ok, why);
 }
 
 int pods_start(struct agent *agent, struct gs_err *err)
@@ -202,7 +194,7 @@ int pods_start(struct agent *agent, struct gs_err *err)
 		.pod = on_pod,
 		.synced = on_synced,
 		.health = on_health,
-		.note = on_note,
+		.note = kube_log_note,
 		.arg = agent,
 	};
 	int r;

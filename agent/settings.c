@@ -11,7 +11,6 @@
 #include "common/config.h"
 #include "common/doc.h"
 #include "common/file.h"
-#include "common/quantity.h"
 #include "common/xalloc.h"
 
 #define CONFIG_MAX (1024 * 1024)
@@ -107,26 +106,6 @@ static int get_plugins(const struct gs_doc *doc, struct js object, struct settin
 	return r;
 }
 
-/* A quantity as Kubernetes writes it, in @unit thousandths. */
-static int get_quantity(const struct gs_doc *doc, struct js v, const char *key, int64_t unit,
-			uint64_t *ret, struct gs_err *err)
-{
-	cleanup_free char *text = NULL;
-	struct gs_err why = { 0 };
-	int64_t milli;
-	int r;
-
-	if (!v.n)
-		return 0;
-	r = gs_doc_string(doc, v, key, &text, err);
-	if (r < 0)
-		return r;
-	if (gs_quantity_milli(text, &milli, &why) < 0)
-		return gs_doc_wrong(doc, v, err, "%s: %s", key, why.msg);
-	*ret = (uint64_t)(milli / unit);
-	return 0;
-}
-
 static int get_sale(const struct gs_doc *doc, struct js object, struct sale_settings *s,
 		    struct gs_err *err)
 {
@@ -146,10 +125,10 @@ static int get_sale(const struct gs_doc *doc, struct js object, struct sale_sett
 	if (r == 0)
 		r = get_uint(doc, v[2], "memory_ratio", RATIO_MAX, &s->memory_ratio, err);
 	if (r == 0)
-		r = get_quantity(doc, v[3], "cpu_floor", 1, &s->cpu_floor, err);
+		r = gs_doc_quantity(doc, v[3], "cpu_floor", 1, &s->cpu_floor, err);
 	if (r == 0)
-		r = get_quantity(doc, v[4], "memory_floor", 1000LL * 1024 * 1024, &s->memory_floor,
-				 err);
+		r = gs_doc_quantity(doc, v[4], "memory_floor", 1000LL * 1024 * 1024,
+				    &s->memory_floor, err);
 	if (r == 0)
 		gs_doc_bool(v[0], &s->enabled);
 	return r;

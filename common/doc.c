@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/doc.h"
 #include "common/duration.h"
+#include "common/quantity.h"
 #include "common/xalloc.h"
 
 int gs_doc_wrong(const struct gs_doc *doc, struct js at, struct gs_err *err, const char *fmt, ...)
@@ -210,5 +211,24 @@ int gs_doc_duration(const struct gs_doc *doc, struct js v, const char *key, unsi
 	if (ms < min)
 		return gs_doc_wrong(doc, v, err, "%s must be at least %ums", key, min);
 	*ret = (unsigned int)ms;
+	return 0;
+}
+
+int gs_doc_quantity(const struct gs_doc *doc, struct js v, const char *key, int64_t unit,
+		    uint64_t *ret, struct gs_err *err)
+{
+	cleanup_free char *text = NULL;
+	struct gs_err why = { 0 };
+	int64_t milli;
+	int r;
+
+	if (!v.n)
+		return 0;
+	r = gs_doc_string(doc, v, key, &text, err);
+	if (r < 0)
+		return r;
+	if (gs_quantity_milli(text, &milli, &why) < 0)
+		return gs_doc_wrong(doc, v, err, "%s: %s", key, why.msg);
+	*ret = (uint64_t)(milli / unit);
 	return 0;
 }

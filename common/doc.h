@@ -59,6 +59,10 @@ void gs_doc_bool(struct js v, bool *ret);
 #define GS_DOC_DURATION_MAX (24U * 3600 * 1000)
 int gs_doc_duration(const struct gs_doc *doc, struct js v, const char *key, unsigned int min,
 		    unsigned int *ret, struct gs_err *err);
+/* A quantity as Kubernetes writes it ("500m", "2Gi"), rounded down to multiples of @unit
+ * thousandths. */
+int gs_doc_quantity(const struct gs_doc *doc, struct js v, const char *key, int64_t unit,
+		    uint64_t *ret, struct gs_err *err);
 /* Is @path, which stands at @at, absolute? gs_doc_path() asks that. -EINVAL. */
 int gs_doc_absolute(const struct gs_doc *doc, struct js at, const char *key, const char *path,
 		    struct gs_err *err);

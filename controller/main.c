@@ -2,9 +2,7 @@
 /* gpushare-controller, the cluster's part. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +12,7 @@
 #include "common/file.h"
 #include "common/identity.h"
 #include "common/log.h"
+#include "common/program.h"
 #include "common/xalloc.h"
 #include "controller/controller.h"
 #include "controller/figures.h"
@@ -25,26 +24,20 @@
 
 #define OWN_NAMESPACE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-static int usage(FILE *f)
-{
-	(void)fputs(
-		"usage: gpushare-controller [--config FILE]\n"
-		"\n"
-		"The cluster's part of gpushare: answers the admission webhook, makes and removes "
-		"shadow pods.\nSee gpushare-controller(8).\n",
-		f);
-	return f == stdout ? 0 : 2;
-}
+static const char usage[] =
+	"usage: gpushare-controller [--config FILE]\n"
+	"\n"
+	"The cluster's part of gpushare: answers the admission webhook, makes and removes shadow "
+	"pods.\nSee gpushare-controller(8).\n";
 
-static void end(struct controller *controller)
+static void end_now(struct controller *controller)
 {
 	uv_stop(controller->loop);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void end(void *arg)
 {
-	(void)number;
-	leader_release(handle->data, end);
+	leader_release(arg, end_now);
 }
 
 /* ---- Who we are. */
@@ -87,15 +80,7 @@ static void on_health(bool ok, const char *why, void *arg)
 	struct controller *controller = arg;
 
 	controller->kube_ok = ok;
-	gs_log_fields(ok ? GS_LOG_INFO : GS_LOG_ERROR,
-		      ok ? "the Kubernetes API answers" : "the Kubernetes API does not answer",
-		      why ? "why" : NULL, why, NULL);
-}
-
-static void on_note(const char *what, void *arg)
-{
-	(void)arg;
-	gs_log_fields(GS_LOG_WARN, "Kubernetes", "what", what, NULL);
+	kube_log_health(ok, why);
 }
 
 static void on_leads(struct controller *controller, bool leads)
@@ -107,7 +92,9 @@ static void on_leads(struct controller *controller, bool leads)
 
 static int start(struct controller *controller, struct gs_err *err)
 {
-	const struct kube_ops ops = { .health = on_health, .note = on_note, .arg = controller };
+	const struct kube_ops ops = { .health = on_health,
+				      .note = kube_log_note,
+				      .arg = controller };
 	struct kube_config *config = &controller->settings.kube;
 	int r = set_namespace(controller, err);
 
@@ -131,13 +118,6 @@ static int start(struct controller *controller, struct gs_err *err)
 	return 0;
 }
 
-static void close_handle(uv_handle_t *handle, void *arg)
-{
-	(void)arg;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
 static void stop(struct controller *controller)
 {
 	web_stop(controller);
@@ -147,23 +127,17 @@ static void stop(struct controller *controller)
 	kube_free(controller->kube);
 	controller->kube = NULL;
 	spaces_stop(controller);
-	uv_walk(controller->loop, close_handle, NULL);
-	(void)uv_run(controller->loop, UV_RUN_DEFAULT);
-	(void)uv_loop_close(controller->loop);
+	gs_program_close(controller->loop);
 }
 
 static int run(struct controller *controller, struct gs_err *err)
 {
-	uv_signal_t term, intr;
+	struct gs_program_signals signals;
 	char port[16];
 	int r;
 
 	controller->loop = uv_default_loop();
-	(void)uv_signal_init(controller->loop, &term);
-	(void)uv_signal_init(controller->loop, &intr);
-	term.data = intr.data = controller;
-	(void)uv_signal_start(&term, on_signal, SIGTERM);
-	(void)uv_signal_start(&intr, on_signal, SIGINT);
+	gs_program_signals(&signals, controller->loop, end, controller);
 	figures_start(controller);
 	r = start(controller, err);
 	if (r == 0) {
@@ -181,39 +155,20 @@ static int run(struct controller *controller, struct gs_err *err)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct controller controller = { 0 };
 	struct gs_err err = { 0 };
-	const char *path = NULL;
-	int opt, r;
+	int r;
 
-	/* a peer that hangs up is an error of send(2), no end of us */
-	(void)signal(SIGPIPE, SIG_IGN);
-	opterr = 0; /* the usage line says it all */
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (opt != 'c')
-			return usage(opt == 'h' ? stdout : stderr);
-		path = optarg;
-	}
-	if (optind != argc)
-		return usage(stderr);
 	gs_config_init(&controller.config);
 	controller_settings_init(&controller.settings);
-	if (path) {
-		free(controller.config.path);
-		controller.config.path = gs_strdup(path);
-	}
+	r = gs_program_options(argc, argv, usage, &controller.config);
+	if (r >= 0)
+		return r;
 	r = gs_config_load(&controller.config, NULL, &err);
 	if (r == 0)
 		r = controller_settings_load(&controller.settings, &controller.config, &err);
 	if (r == 0) {
-		gs_log_open(controller.config.log_level, controller.config.log_file);
-		if (!controller.config.log_file)
-			gs_log_to_stderr(controller.config.log_level);
+		gs_program_log(&controller.config);
 		r = run(&controller, &err);
 	}
 	if (r < 0)

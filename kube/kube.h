@@ -58,6 +58,10 @@ struct kube_ops {
 	void *arg;
 };
 
+/* A line in the log: for kube_ops.health(), and as kube_ops.note(). */
+void kube_log_health(bool ok, const char *why);
+void kube_log_note(const char *what, void *arg);
+
 /*
  * Fills what is NULL in @config from a pod's surroundings: KUBERNETES_SERVICE_HOST and _PORT, the
  * files of its service account, NODE_NAME for the node. -ENOENT: this is no pod, and no server is
