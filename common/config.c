@@ -229,29 +229,37 @@ static int get_all(const struct gs_doc *doc, struct js root, struct gs_config *c
 	return 0;
 }
 
+int gs_config_read(const char *path, char **text, struct gs_doc *doc, struct js *root,
+		   struct gs_err *err)
+{
+	struct gs_err read_err;
+	size_t len;
+	int r;
+
+	r = gs_file_read(AT_FDCWD, path, 0, CONFIG_MAX, text, &len, NULL, &read_err);
+	if (r == -ENOENT)
+		return r;
+	if (r < 0)
+		return gs_err_set(err, -r, "%s", read_err.msg);
+	*doc = (struct gs_doc){ path, *text };
+	return gs_doc_parse(doc, len, root, err);
+}
+
 int gs_config_load(struct gs_config *config, const char *profile, struct gs_err *err)
 {
 	cleanup_config struct gs_config fresh = { 0 };
 	cleanup_free char *text = NULL;
-	struct gs_err read_err;
 	struct gs_doc doc;
 	struct js root;
-	size_t len;
 	int r;
 
 	/* The working directory is whatever the engine chose, often the bundle. */
 	if (config->path[0] != '/')
 		return gs_err_set(err, EINVAL, "%s must be an absolute path, not \"%s\"",
 				  GS_CONFIG_ENV, config->path);
-	r = gs_file_read(AT_FDCWD, config->path, 0, CONFIG_MAX, &text, &len, NULL, &read_err);
-	if (r == -ENOENT)
-		return 0;
+	r = gs_config_read(config->path, &text, &doc, &root, err);
 	if (r < 0)
-		return gs_err_set(err, -r, "%s", read_err.msg);
-	doc = (struct gs_doc){ config->path, text };
-	r = gs_doc_parse(&doc, len, &root, err);
-	if (r < 0)
-		return r;
+		return r == -ENOENT ? 0 : r;
 	/* Into a fresh one, so that no half of a broken file is ever in force. */
 	fresh.path = gs_strdup(config->path);
 	set_defaults(&fresh);

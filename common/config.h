@@ -8,6 +8,9 @@
 #include "common/buf.h"
 #include "common/err.h"
 
+struct gs_doc;
+struct js;
+
 #define GS_CONFIG_ENV "GPUSHARE_CONFIG"
 
 /* Where the build says that things are installed; the defaults of the keys stand on these. */
@@ -70,6 +73,13 @@ void gs_config_init(struct gs_config *config);
  * to be objects.
  */
 int gs_config_load(struct gs_config *config, const char *profile, struct gs_err *err);
+
+/*
+ * Reads the file @path of a configuration as JSON, for whoever looks into it: *text is the caller's
+ * to free, *doc and *root lead into it. -ENOENT: there is none, which is no error and not told.
+ */
+int gs_config_read(const char *path, char **text, struct gs_doc *doc, struct js *root,
+		   struct gs_err *err);
 
 /* Frees what @config holds. */
 void gs_config_free(struct gs_config *config);

@@ -45,6 +45,9 @@ static bool has_type(struct js v, enum gs_doc_type type)
 
 	switch (type) {
 	case GS_DOC_STRING:
+	case GS_DOC_PATH:
+	case GS_DOC_DURATION:
+	case GS_DOC_QUANTITY:
 		return js_is(v, JS_STRING);
 	case GS_DOC_BOOL:
 		return js_is(v, JS_BOOL);
@@ -61,7 +64,8 @@ static bool has_type(struct js v, enum gs_doc_type type)
 static const char *type_name(enum gs_doc_type type)
 {
 	static const char *const names[] = { "a string", "true or false", "a whole number from 0",
-					     "a list", "an object" };
+					     "a list",	 "an object",	  "a string",
+					     "a string", "a string" };
 
 	return names[type];
 }

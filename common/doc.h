@@ -18,7 +18,17 @@ struct gs_doc {
 	const char *name, *text;
 };
 
-enum gs_doc_type { GS_DOC_STRING, GS_DOC_BOOL, GS_DOC_UINT, GS_DOC_LIST, GS_DOC_OBJECT };
+/* The last three are strings that mean something; whether they do is asked of who reads them. */
+enum gs_doc_type {
+	GS_DOC_STRING,
+	GS_DOC_BOOL,
+	GS_DOC_UINT,
+	GS_DOC_LIST,
+	GS_DOC_OBJECT,
+	GS_DOC_PATH,
+	GS_DOC_DURATION,
+	GS_DOC_QUANTITY
+};
 
 /* One key that an object may have; a table of them ends with {0} and has at most 32. */
 struct gs_doc_key {

@@ -9,6 +9,7 @@
 #include "common/catalogue.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "common/sections.h"
 #include "common/xalloc.h"
 #include "ctl/ctl.h"
 #include "ctl/table.h"
@@ -168,7 +169,7 @@ static int check(const char *file, enum ctl_format format)
 		config.path = path;
 	}
 	there = access(config.path, F_OK) == 0;
-	if (gs_config_load(&config, NULL, &err) < 0)
+	if (gs_config_load(&config, NULL, &err) < 0 || gs_sections_check(config.path, &err) < 0)
 		return ctl_failed(&err);
 	r = check_vendors(&config, &vendors);
 	print(&config, there, &vendors, format);

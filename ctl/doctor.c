@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/sections.h"
 #include "common/xalloc.h"
 #include "ctl/ctl.h"
 #include "ctl/doctor.h"
@@ -111,7 +112,8 @@ static void doctor_config(struct doctor *d)
 		free(d->config.path);
 		d->config.path = path;
 	}
-	d->config_ok = gs_config_load(&d->config, NULL, &err) == 0;
+	d->config_ok = gs_config_load(&d->config, NULL, &err) == 0 &&
+		       gs_sections_check(d->config.path, &err) == 0;
 	there = root_has("/", d->config.path);
 	move_below(&d->config, d->root);
 	d->node.lib_dir = d->config.lib_dir;

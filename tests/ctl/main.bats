@@ -65,6 +65,29 @@ load common
 	got 2 '' 'gpusharectl: spec takes one bundle'
 }
 
+@test "spec names annotations that are misspelt, and the keys that were meant" {
+	mkdir -p "$dir/b1"
+	cat >"$dir/b1/config.json" <<-'EOT'
+		{"ociVersion":"1.0.2","process":{"args":["sh"],"env":[],"cwd":"/"},
+		"root":{"path":"rootfs"},"annotations":{
+		"io.kubernetes.cri.container-type":"container",
+		"io.kubernetes.cri.sandbox-id":"s","io.kubernetes.cri.sandbox-uid":"u",
+		"io.kubernetes.cri.sandbox-namespace":"n","io.kubernetes.cri.sandbox-name":"p",
+		"io.kubernetes.cri.container-name":"c",
+		"gpushare.k8s.io/container-device-from.c":"_/_/x",
+		"gpushare.k8s.io/lend_after":"5m","gpushare.k8s.io/share":"true",
+		"gpushare.k8s.io/nothing-like-it":"1"},"linux":{}}
+	EOT
+	ctl spec "$dir/b1"
+	got 0 'not changed' 'container-device-from.c" is none of gpushare.s; the nearest is'
+	[[ $said == *'is "gpushare.k8s.io/container-devices-from.c"'* ]]
+	[[ $said == *'/lend_after" is none of gpushare'*'"gpushare.k8s.io/lend-after"'* ]]
+	[[ $said == *'"gpushare.k8s.io/nothing-like-it" is none of gpushare'"'s"* ]]
+	[ "$(grep -c warning <<<"$said")" -eq 3 ]
+	ctl spec --json "$dir/b1"
+	[ "$output" = "$(<"$dir/b1/config.json")" ]
+}
+
 @test "spec without the program behind it says what is missing" {
 	local hidden=()
 	cp "$bin/gpusharectl" "$dir/gpusharectl"
@@ -109,12 +132,13 @@ load common
 }
 
 @test "what config check prints is the whole configuration" {
-	config '{"profiles": {"x": {"next": ["crun"]}}, "agent": {"a": 1}, "controller": null}'
+	config '{"profiles": {"x": {"next": ["crun"]}}, "agent": {"lend": true},
+		"controller": null}'
 	ctl config check
 	got 0 '"profiles": ' ''
 	ctl config check -o json
 	[ "$(json 'd["config"]["profiles"]["x"]["next"]')" = "['crun']" ]
-	[ "$(json 'd["config"]["agent"]["a"]')" = 1 ]
+	[ "$(json 'd["config"]["agent"]["lend"]')" = True ]
 	[ "$(json '"controller" in d["config"]')" = False ]
 	[ "$(json 'd["file"]')" = "$dir/config.json" ]
 	[ "$(json 'd["exists"]')" = True ]
@@ -138,6 +162,41 @@ load common
 	got 1 '' 'bad.json:1:.*nxt'
 	GPUSHARE_CONFIG=$dir/bad.json ctl grant --list
 	got 1 '' 'bad.json:1:.*nxt'
+}
+
+@test "config check looks into the sections of agent and controller" {
+	local wrong=(
+		'"agent": {"lnd": true}|1:.*: unknown key "lnd" in agent'
+		'"agent": []|1:11: agent must be an object'
+		'"agent": {"lend": 1}|1:20: lend must be true or false'
+		'"agent": {"lend": true, "lend": false}|1:.*: key "lend" stands twice'
+		'"agent": {"lend_after": "10 minutes"}|1:26: lend_after: '
+		'"agent": {"probe": "x"}|1:21: probe must be an absolute path, not "x"'
+		'"agent": {"exempt": [1]}|1:23: exempt must be a list of strings'
+		'"agent": {"http": {"prot": 1}}|1:21: unknown key "prot" in http'
+		'"agent": {"oversale": {"cpu_floor": "x"}}|1:38: cpu_floor: '
+		'"agent": {"kubernetes": {"server": "https://a:1"}}|1:.*: key "node" is missing'
+		'"agent": {"device_plugins": {"share": "2"}}|1:.*: share must be a whole'
+		'"controller": {"port": "x"}|1:25: port must be a whole number'
+		'"controller": {"shadow": {"quite": "5m"}}|1:28: unknown key "quite" in shadow'
+		'"controller": {"kubernetes": {"node": "x"}}|1:.*: unknown key "node" in kubernetes'
+	)
+	local case
+	for case in "${wrong[@]}"; do
+		printf '{%s}' "${case%%|*}" >"$dir/bad.json"
+		ctl config check "$dir/bad.json"
+		got 1 '' "^gpusharectl: $dir/bad.json:${case#*|}"
+	done
+	# Containers do not wait for others' sections to be right.
+	GPUSHARE_CONFIG=$dir/bad.json ctl grant --list
+	[[ $said != *bad.json* ]]
+	config '{"agent": {"lend_after": "5m", "http": {"port": 0}, "exempt": ["a/*/b"],
+		"kubernetes": {"server": "https://a:1", "node": "n"}, "sample_period": null,
+		"oversale": {"memory_floor": "4Gi"}, "device_plugins": {"kubelet_dir": "/x"}},
+		"controller": {"kubernetes": {"server": "https://a:1"}, "data_classes": ["x"],
+		"shadow": {"quiet": "5m", "account_cards": 0}}}'
+	ctl config check
+	got 0 . ''
 }
 
 @test "config check tells every wrong vendor file, and shows the right ones" {
