@@ -364,8 +364,10 @@ static int read_option(struct watching *w, int opt)
 		w->lend_after_ms = (int64_t)ms;
 		return CTL_OK;
 	case 'n':
-		if (!*optarg || strlen(optarg) > GS_NAME_MAX)
-			return ctl_misused(&ctl_kmod, "--name takes 1 to %d bytes", GS_NAME_MAX);
+		/* A blank would end a column where the name is shown. */
+		if (!*optarg || strlen(optarg) > GS_NAME_MAX || strpbrk(optarg, " \t\n\v\f\r"))
+			return ctl_misused(&ctl_kmod, "--name takes 1 to %d bytes, none a blank",
+					   GS_NAME_MAX);
 		w->name = optarg;
 		return CTL_OK;
 	case 'h':

@@ -280,12 +280,13 @@ static int read_who(struct create *c, struct gs_err *err)
 /* What a person who wonders why nothing happened will look for. */
 static void log_request(const struct create *c)
 {
-	cleanup_free char *unknown = request_unknown_key(&c->spec);
 	cleanup_free char *name = gs_identity_text(&c->who.id);
+	cleanup_strv struct gs_strv unknown = { 0 };
 
-	if (unknown)
-		gs_log(GS_LOG_WARN, "container %s (%s): annotation %s is none of gpushare's",
-		       c->id ? c->id : "?", name, unknown);
+	request_unknown_keys(&c->spec, &unknown);
+	for (size_t i = 0; i < unknown.n; i++)
+		gs_log(GS_LOG_WARN, "container %s (%s): %s", c->id ? c->id : "?", name,
+		       unknown.v[i]);
 	if (!is_request(&c->req))
 		gs_log(GS_LOG_DEBUG, "container %s (%s): its annotations ask nothing for it",
 		       c->id ? c->id : "?", name);

@@ -76,6 +76,16 @@ static void show(const struct create *c, bool all)
 		       c->rw.limits[i].key, (long long)c->rw.limits[i].value);
 }
 
+/* What is no error at create, and yet what the asker wants to know. */
+static void show_unknown(const struct create *c)
+{
+	cleanup_strv struct gs_strv unknown = { 0 };
+
+	request_unknown_keys(&c->spec, &unknown);
+	for (size_t i = 0; i < unknown.n; i++)
+		(void)fprintf(stderr, "gpusharectl: warning: %s\n", unknown.v[i]);
+}
+
 static int usage(FILE *f)
 {
 	(void)fputs(
@@ -152,6 +162,8 @@ int main(int argc, char **argv)
 		r = gs_err_set(&err, ENOENT, "%s is no bundle", c.bundle);
 	else if (r == 0 && !c.spec.text)
 		r = gs_err_set(&err, EINVAL, "%s/config.json can't be understood", c.bundle);
+	if (c.spec.text)
+		show_unknown(&c);
 	if (r < 0)
 		(void)fprintf(stderr, "gpusharectl: %s\n", err.msg);
 	else if (json)

@@ -33,11 +33,15 @@ void request_free(struct request *request);
 int request_read(const struct spec *spec, const struct who *who, struct request *ret,
 		 struct gs_err *err);
 
+/* More of them are not told: a pod may have thousands. */
+#define REQUEST_UNKNOWN_MAX 8
+
 /*
- * The first annotation of our domain that means nothing to any part of gpushare (misspelt, as a
- * rule), or NULL. The caller frees.
+ * Adds a sentence for each annotation of our domain that means nothing to any part of gpushare
+ * (misspelt, as a rule), with the key of ours that is nearest to it; REQUEST_UNKNOWN_MAX at most.
+ * They are no error: a newer gpushare elsewhere may know them.
  */
-char *request_unknown_key(const struct spec *spec);
+void request_unknown_keys(const struct spec *spec, struct gs_strv *ret);
 
 /* Adds a source unless it is there already. -E2BIG: more than REQUEST_SOURCES_MAX. */
 int request_add_source(struct request *request, const struct gs_identity *source,

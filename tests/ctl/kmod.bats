@@ -41,6 +41,13 @@ no_module() {
 	done
 }
 
+@test "a name with a blank in it would end a column of what is shown" {
+	ctl kmod watch --pid $$ --name "a b" /dev/null
+	got 2 '' '^gpusharectl: --name takes 1 to 127 bytes, none a blank'
+	ctl kmod watch --pid $$ --name $'a\tb' /dev/null
+	got 2 '' '^gpusharectl: --name takes'
+}
+
 @test "help has every part, and an example" {
 	local call
 	for call in 'kmod --help' 'kmod -h' 'kmod status --help' 'kmod watch -h' \

@@ -203,13 +203,15 @@ static void grants_and_limits(void **state)
 /* A container's own key goes before that of the pod, and another container's says nothing. */
 static void limits_of_one_container(void **state)
 {
+	cleanup_strv struct gs_strv unknown = { 0 };
 	cleanup_request struct request req = { 0 };
 	cleanup_spec struct spec spec;
 	struct gs_err err = { 0 };
 
 	annotated(&spec, "\"gpushare.k8s.io/vcpu\":\"4\",\"gpushare.k8s.io/vcpu.dind\":\"1\","
 			 "\"gpushare.k8s.io/vmem\":\"4Ki\",\"gpushare.k8s.io/vmem.main\":\"1\"");
-	assert_null(request_unknown_key(&spec));
+	request_unknown_keys(&spec, &unknown);
+	assert_int_equal(unknown.n, 0);
 	assert_int_equal(request_read(&spec, &me, &req, &err), 0);
 	assert_int_equal(req.vcpu_milli, 1000);
 	assert_int_equal(req.vmem_bytes, 4096);
@@ -218,6 +220,53 @@ static void limits_of_one_container(void **state)
 	annotated(&spec, "\"gpushare.k8s.io/vcpu\":\"4\",\"gpushare.k8s.io/vcpu.dind\":\"fast\"");
 	assert_int_equal(request_read(&spec, &me, &req, &err), -EINVAL);
 	assert_non_null(strstr(err.msg, "gpushare.k8s.io/vcpu.dind"));
+}
+
+/* Keys that are none of ours, and which of ours was meant. */
+static void unknown_keys(void **state)
+{
+	static const struct {
+		const char *key, *meant;
+	} rows[] = {
+		{ "container-devices-form.dind", "container-devices-from.dind" },
+		{ "containers-devices-from", "container-devices-from" },
+		{ "vcpus.main", "vcpu.main" },
+		{ "userid", "user_id" },
+		{ "User_id", "user_id" },
+		{ "lend-atfer", "lend-after" },
+		{ "shares", "share" },
+		{ "lend.main", NULL },
+		{ "x", NULL },
+		{ "", NULL },
+		{ "a-name-of-more-than-forty-characters-is-nothing-we-know", NULL },
+	};
+	cleanup_buf struct gs_buf many = { 0 };
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(rows); i++) {
+		cleanup_free char *members =
+			gs_asprintf("\"gpushare.k8s.io/%s\":\"x\"", rows[i].key);
+		cleanup_free char *end =
+			gs_asprintf("the nearest is \"gpushare.k8s.io/%s\"", rows[i].meant);
+		cleanup_strv struct gs_strv unknown = { 0 };
+		cleanup_spec struct spec spec;
+
+		annotated(&spec, members);
+		request_unknown_keys(&spec, &unknown);
+		assert_int_equal(unknown.n, 1);
+		if (rows[i].meant ? !strstr(unknown.v[0], end) :
+				    strstr(unknown.v[0], "nearest") != NULL)
+			fail_msg("%s: %s", rows[i].key, unknown.v[0]);
+	}
+	for (int i = 0; i < 100; i++)
+		gs_buf_addf(&many, "%s\"gpushare.k8s.io/x%d\":\"\"", i ? "," : "", i);
+	{
+		cleanup_strv struct gs_strv unknown = { 0 };
+		cleanup_spec struct spec spec;
+
+		annotated(&spec, many.data);
+		request_unknown_keys(&spec, &unknown);
+		assert_int_equal(unknown.n, REQUEST_UNKNOWN_MAX);
+	}
 }
 
 /* A key of its own ends at 40 characters of the name; the long form has no such end. */
@@ -310,9 +359,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_sources),	   cmocka_unit_test(refuses),
 		cmocka_unit_test(a_grant_is_never_quoted), cmocka_unit_test(grants_and_limits),
-		cmocka_unit_test(limits_of_one_container), cmocka_unit_test(long_container_names),
-		cmocka_unit_test(values_are_bounded),	   cmocka_unit_test(sources_are_bounded),
-		cmocka_unit_test(long_garbage_is_cut),
+		cmocka_unit_test(limits_of_one_container), cmocka_unit_test(unknown_keys),
+		cmocka_unit_test(long_container_names),	   cmocka_unit_test(values_are_bounded),
+		cmocka_unit_test(sources_are_bounded),	   cmocka_unit_test(long_garbage_is_cut),
 	};
 
 	return cmocka_run_group_tests_name("request", tests, NULL, NULL);
