@@ -100,9 +100,12 @@ python_syntax() {
 check clang-format formatting
 check house tests/lint/house.sh
 check messages "$python" tests/lint/messages.py
+check sentences "$python" tests/lint/sentences.py
 check cases "$python" tests/lint/cases.py
 check returns "$python" tests/lint/returns.py
 check metrics "$python" tests/lint/metrics.py
+check keys "$python" tests/lint/keys.py
+check options "$python" tests/lint/options.py
 check shellcheck shellcheck -x "${sh_files[@]}"
 ((${#bats_files[@]} == 0)) || check bats bats_syntax
 ((${#py_files[@]} == 0)) || check python python_syntax

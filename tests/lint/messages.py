@@ -77,18 +77,18 @@ def arguments(text, start):
         i += 1
 
 
-def messages(path, known):
-    """(line, format) of each error that a file sets."""
-    text = read(path)
-    for call in re.finditer(r"\b(%s)\(" % "|".join(CALLS), text):
+def messages(path, known, calls=None):
+    """(line, format) of each error that a file sets; or of other calls, given as CALLS is."""
+    text, calls = read(path), calls or CALLS
+    for call in re.finditer(r"\b(%s)\(" % "|".join(calls), text):
         # The function's own head is at the beginning of a line, behind its type.
         before = text[:call.start()].rpartition("\n")[2]
         if re.search(r"^(?!return)(static )?[a-z]\w* \**$", before):
             continue
         args = arguments(text, call.end())
-        if CALLS[call.group(1)] >= len(args):
+        if calls[call.group(1)] >= len(args):
             continue
-        expression = args[CALLS[call.group(1)]]
+        expression = args[calls[call.group(1)]]
         # Either of two formats.
         for part in re.split(r"\?|:(?=\s*\")", SKIP.sub(keep, expression)):
             fmt = string_of(restore(part), known)
@@ -109,9 +109,9 @@ def restore(text):
     return re.sub(r'"(\d+)"', lambda m: KEPT[int(m.group(1))], text)
 
 
-def texts():
-    """The texts in backticks in first columns below "## Messages"."""
-    page = read(PAGE).partition("\n## Messages\n")[2].partition("\n## ")[0]
+def texts(page=PAGE, heading="Messages"):
+    """The texts in backticks in first columns of the section with that heading."""
+    page = read(page).partition("\n## %s\n" % heading)[2].partition("\n## ")[0]
     found = []
     for line in page.split("\n"):
         if line.startswith("| "):
@@ -149,4 +149,5 @@ def main():
     return 1 if missing else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
