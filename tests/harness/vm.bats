@@ -283,3 +283,18 @@ machine() {
 		grep -qx agent-story agent && grep -qx states module' "$vm"
 	[ "$status" -eq 0 ] || { echo "$output"; false; }
 }
+
+@test "check-deep has a thousand rounds of borrowers over all stacks" {
+	local file sum=0
+	# rounds FILE: by default
+	rounds() {
+		sed -n 's/^ROUNDS=${ROUNDS:-\([0-9]*\)}$/\1/p' "$1"
+	}
+	for file in "$vm"/suite/agent-borrowers*-deep.sh; do
+		sum=$((sum + $(rounds "$file") * $(sed -n 's/^# kernels: //p' "$file" | wc -w)))
+	done
+	file=$vm/../node/suite/borrowers-deep.sh
+	sum=$((sum + $(rounds "$file") * $(grep -c '^some_rounds [a-z]' "$file")))
+	echo "$sum"
+	[ "$sum" = 1000 ]
+}

@@ -72,6 +72,12 @@ files_64() {
 }
 
 freeze() {
+	local v1=/sys/fs/cgroup/freezer
+	if [ -d $v1 ]; then
+		echo FROZEN >$v1/gs/$1/freezer.state
+		wait_for 20 grep -q FROZEN $v1/gs/$1/freezer.state
+		return
+	fi
 	echo 1 >/sys/fs/cgroup/gs/$1/cgroup.freeze
 	wait_for 20 grep -q 'frozen 1' /sys/fs/cgroup/gs/$1/cgroup.events
 }

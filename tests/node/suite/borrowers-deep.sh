@@ -1,0 +1,68 @@
+# shellcheck shell=bash disable=SC2034,SC2086,SC2154 # of agent.inc
+# SPDX-License-Identifier: Apache-2.0
+# Spot containers of every kind, again and again, on a whole node: ROUNDS (20) with containerd and
+# runc, and as many with podman and crun.
+# runs: deep
+# seconds: 14400
+source /vm/suite/lib.sh
+source /vm/suite/agent.inc
+source /vm/suite/borrowers.inc
+ROUNDS=${ROUNDS:-20}
+
+some_rounds() { # NAME N USER
+	local round
+	for ((round = 1; round <= ROUNDS; round++)); do
+		kinds "$1 $round:" "$2" "$3"
+	done
+}
+
+# ---- containerd and runc, with systemd's cgroup driver.
+pod=team/dev
+check "the agent is up, and looks often" borrowers_config
+check "a pod with a card runs" pod_run $pod --annotation gpushare.k8s.io/lend=true \
+	--annotation gpushare.k8s.io/lend-after=1s
+check "... its main container" container_run $pod main --device /dev/fakegpu0
+spot_run() { # GRANT
+	cri_spot "$1" "${spot_command[@]}"
+}
+spot_pid() {
+	container_pid spot/job job
+}
+spot_remove() {
+	pod_remove spot/job
+}
+main() {
+	container_exec $pod main "$@"
+}
+some_rounds containerd 0 main
+check "the pod ends" pod_remove $pod
+
+# ---- podman and crun.
+check "the agent is up, and believes annotations" \
+	borrowers_config '"cri": "none", "next": ["/usr/bin/crun"],'
+check "podman and crun start a container with a card" podman_run main --device /dev/fakegpu1 \
+	--annotation gpushare.k8s.io/identity=$pod/main \
+	--annotation gpushare.k8s.io/lend=true --annotation gpushare.k8s.io/lend-after=1s
+spot_run() { # GRANT
+	NETWORK=none podman_run job --security-opt seccomp=unconfined \
+		--annotation gpushare.k8s.io/identity=spot/job/job \
+		--annotation gpushare.k8s.io/container-devices-from.job=$pod/main \
+		--annotation "gpushare.k8s.io/grant=$1" -- "${spot_command[@]}"
+}
+spot_pid() {
+	podman_pid job
+}
+spot_remove() {
+	podman_remove job
+}
+main() {
+	podman_exec main "$@"
+}
+some_rounds podman 1 main
+podman_remove main
+
+is "nothing ended in quarantine" "$(kt status quarantine)" 0
+is "no user was let go at hold_max" "$(kt status hold_max)" 0
+rm -r /etc/gpushare
+check "the agent takes its own configuration again" systemctl restart gpushared
+plan
