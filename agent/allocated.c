@@ -156,6 +156,21 @@ bool allocated_pod_has(const struct allocated *allocated, const struct gs_catalo
 	return false;
 }
 
+bool allocated_pod_alone(const struct allocated *allocated, const struct gs_catalogue *cat,
+			 const struct gs_identity *who, const struct card *card)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < allocated->uses.n; i++) {
+		if (!use_has(&allocated->uses.v[i], cat, card))
+			continue;
+		if (!is_of_pod(&allocated->uses.v[i], who))
+			return false;
+		has = true;
+	}
+	return has;
+}
+
 const struct gs_strv *allocated_ids(const struct allocated *allocated,
 				    const struct gs_identity *who, const char *resource)
 {

@@ -60,6 +60,10 @@ bool allocated_has(const struct allocated *allocated, const struct gs_catalogue 
 bool allocated_pod_has(const struct allocated *allocated, const struct gs_catalogue *cat,
 		       const struct gs_identity *who, const struct card *card);
 
+/* Has its pod the card, and nobody else any part of it? */
+bool allocated_pod_alone(const struct allocated *allocated, const struct gs_catalogue *cat,
+			 const struct gs_identity *who, const struct card *card);
+
 /* The devices of @resource that the container has; NULL: none. As long as @allocated. */
 const struct gs_strv *allocated_ids(const struct allocated *allocated,
 				    const struct gs_identity *who, const char *resource);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/allocations.h"
+#include "agent/orphans.h"
 #include "agent/plugins.h"
 #include "agent/pods.h"
 #include "common/cleanup.h"
@@ -93,44 +94,6 @@ static void end_doomed(struct agent *agent)
 	agent->allocations->doomed = now;
 }
 
-/* Has any of the grant's sources any of its cards still? */
-static bool is_held_by_source(struct agent *agent, const struct gs_grant *grant)
-{
-	const struct allocated *allocated = &agent->allocations->allocated;
-	const struct gs_catalogue *cat = inventory_catalogue(agent->inventory);
-	bool known = false;
-
-	for (size_t i = 0; i < grant->cards.n; i++) {
-		const struct card *card =
-			cards_find(inventory_cards(agent->inventory), grant->cards.v[i]);
-
-		if (!card || allocated_state(allocated, cat, card) == ALLOCATED_UNKNOWN)
-			continue;
-		known = true;
-		for (size_t k = 0; k < grant->n_sources; k++)
-			if (allocated_has(allocated, cat, &grant->sources[k], card))
-				return true;
-	}
-	return !known;
-}
-
-/* A share pod whose shadow pod is gone: the card is somebody else's soon. */
-static void end_orphans(struct agent *agent)
-{
-	for (size_t i = 0; i < agent->containers.n; i++) {
-		const struct container *c = &agent->containers.v[i];
-		cleanup_grant struct gs_grant grant = { 0 };
-
-		if (c->rec.role != GS_ROLE_TARGET || !c->alive || !c->rec.grant ||
-		    evicting(agent, c) ||
-		    gs_grant_read(agent->config.lib_dir, c->rec.grant, &grant, NULL) < 0)
-			continue;
-		if (grant.resource && strcmp(grant.resource, GS_RESOURCE_SHARE) == 0 &&
-		    !is_held_by_source(agent, &grant))
-			evict(agent, c, "the pod that held its card is gone");
-	}
-}
-
 static bool is_used(const struct kubelet_uses *uses, const struct gs_grant *grant)
 {
 	for (size_t i = 0; i < uses->n; i++)
@@ -170,7 +133,7 @@ static void end_unused(struct agent *agent)
 static void end_what_is_over(struct agent *agent)
 {
 	end_doomed(agent);
-	end_orphans(agent);
+	orphans_end(agent);
 	end_unused(agent);
 }
 

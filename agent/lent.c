@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The files in lent/: for a runtime that finds no agent, and for the next agent. */
+/* Files that tell the runtime of a card; those in lent/ are for the next agent, too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "agent/lent.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/json.h"
@@ -42,33 +42,62 @@ static json_t *borrowers_of(const struct agent *agent, const char *card)
 	return list;
 }
 
-int lent_write(struct agent *agent, const struct card *card, struct gs_err *err)
+int card_file_write(struct agent *agent, const char *folder, const struct card *card, json_t *more,
+		    struct gs_err *err)
 {
-	cleanup_close int dir = gs_dir_make(agent->config.run_dir, GS_LENT_DIR, err);
-	uint64_t before = agent_card(agent, card->name)->memory_before;
-	cleanup_json json_t *lent = NULL;
+	cleanup_json json_t *mine = more;
+	cleanup_close int dir = gs_dir_make(agent->config.run_dir, folder, err);
+	cleanup_json json_t *file = NULL;
 	cleanup_free char *text = NULL;
 
 	if (dir < 0)
 		return dir;
-	lent = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o}", "v", GS_AGENT_VERSION, "card",
-			 card->name, "vendor", card->vendor, "nodes", nodes_of(card), "select",
-			 gs_json_list(&card->select), "cgroups", borrowers_of(agent, card->name));
-	if (lent && before <= INT64_MAX)
-		(void)json_object_set_new(lent, "memory_before", json_integer((json_int_t)before));
-	text = lent ? json_dumps(lent, JSON_COMPACT) : NULL;
+	file = json_pack("{s:i, s:s, s:s, s:o, s:o}", "v", GS_AGENT_VERSION, "card", card->name,
+			 "vendor", card->vendor, "nodes", nodes_of(card), "select",
+			 gs_json_list(&card->select));
+	if (file && mine)
+		(void)json_object_update(file, mine);
+	text = file ? json_dumps(file, JSON_COMPACT) : NULL;
 	if (!text)
 		return gs_err_set(err, EINVAL, "card %s is not UTF-8", card->name);
 	return gs_file_publish(dir, card->name, text, strlen(text), err);
 }
 
-void lent_remove(struct agent *agent, const char *card)
+void card_file_remove(struct agent *agent, const char *folder, const char *card)
 {
-	cleanup_close int dir = gs_dir_open(agent->config.run_dir, GS_LENT_DIR, NULL);
+	cleanup_close int dir = gs_dir_open(agent->config.run_dir, folder, NULL);
 
 	if (dir >= 0 && unlinkat(dir, card, 0) < 0 && errno != ENOENT)
-		gs_log_fields(GS_LOG_ERROR, "the file of a lent card stays", "card", card, "why",
-			      strerror(errno), NULL);
+		told_log(&agent->told, GS_LOG_ERROR, "the file of a card stays", "card", card,
+			 strerror(errno));
+}
+
+static bool is_name(const char *name)
+{
+	return name[0] != '.' && !strstr(name, ".gpushare-");
+}
+
+void card_file_names(const struct agent *agent, const char *folder, struct gs_strv *ret)
+{
+	cleanup_close int dir = gs_dir_open(agent->config.run_dir, folder, NULL);
+
+	if (dir >= 0)
+		(void)gs_dir_names(dir, "", is_name, ret);
+}
+
+int lent_write(struct agent *agent, const struct card *card, struct gs_err *err)
+{
+	uint64_t before = agent_card(agent, card->name)->memory_before;
+	json_t *more = json_pack("{s:o}", "cgroups", borrowers_of(agent, card->name));
+
+	if (before <= INT64_MAX)
+		(void)json_object_set_new(more, "memory_before", json_integer((json_int_t)before));
+	return card_file_write(agent, GS_LENT_DIR, card, more, err);
+}
+
+void lent_remove(struct agent *agent, const char *card)
+{
+	card_file_remove(agent, GS_LENT_DIR, card);
 }
 
 bool lent_borrowed(const struct agent *agent, const char *card)
@@ -82,18 +111,12 @@ bool lent_borrowed(const struct agent *agent, const char *card)
 	return false;
 }
 
-static bool is_name(const char *name)
-{
-	return name[0] != '.' && !strstr(name, ".gpushare-");
-}
-
 void lent_read(struct agent *agent)
 {
 	cleanup_close int dir = gs_dir_open(agent->config.run_dir, GS_LENT_DIR, NULL);
 	cleanup_strv struct gs_strv names = { 0 };
 
-	if (dir < 0 || gs_dir_names(dir, "", is_name, &names) < 0)
-		return;
+	card_file_names(agent, GS_LENT_DIR, &names);
 	for (size_t i = 0; i < names.n; i++) {
 		struct seen_card *seen = agent_card(agent, names.v[i]);
 		cleanup_json json_t *lent = NULL;

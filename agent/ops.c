@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/ops.h"
+#include "agent/orphans.h"
 #include "common/cleanup.h"
 #include "common/grant.h"
 #include "common/json.h"
@@ -28,10 +29,15 @@ static void refuse(struct waiting *waiting, const struct gs_err *err)
 
 static void reclaim(struct agent *agent, struct waiting *waiting, const json_t *request, bool first)
 {
+	const char *to = json_string_value(json_object_get(request, "to"));
 	json_t *cards = json_object_get(request, "cards");
+	cleanup_identity struct gs_identity asker = { 0 };
 	bool waits = false;
 	json_t *card;
 	size_t i;
+
+	if (to)
+		(void)gs_identity_parse(to, strlen(to), NULL, &asker, NULL);
 
 	json_array_foreach(cards, i, card) {
 		const char *name = json_string_value(card);
@@ -46,6 +52,7 @@ static void reclaim(struct agent *agent, struct waiting *waiting, const json_t *
 			}
 		}
 		waits |= name && agent_away(agent, name);
+		waits |= name && orphans_wait(agent, &asker, name, first);
 	}
 	if (!waits)
 		done(waiting);

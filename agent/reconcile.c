@@ -12,6 +12,7 @@
 #include "agent/allocations.h"
 #include "agent/apply.h"
 #include "agent/ends.h"
+#include "agent/orphans.h"
 #include "agent/unseen.h"
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -34,59 +35,6 @@
 #define RETRY_MS 3000
 /* Changes of the registry come in bunches. */
 #define SETTLE_MS 5
-
-void agent_hold_anew(struct hold *hold, uint64_t seq)
-{
-	hold->seq = seq;
-	hold->asked_ms = 0;
-	hold->sampled_ms = hold->sample_ms = 0;
-}
-
-struct hold *agent_hold(struct agent *agent, const char *name)
-{
-	for (size_t i = 0; i < agent->n_holds; i++)
-		if (strcmp(agent->holds[i].name, name) == 0)
-			return &agent->holds[i];
-	return NULL;
-}
-
-struct hold *agent_hold_of_card(struct agent *agent, const char *card)
-{
-	const struct plan_holding *plan = plan_holding_of_card(&agent->plan, card);
-
-	return plan ? agent_hold(agent, plan->name) : NULL;
-}
-
-struct seen_card *agent_card(struct agent *agent, const char *name)
-{
-	struct seen_card *card;
-
-	for (size_t i = 0; i < agent->n_cards; i++)
-		if (strcmp(agent->cards[i].name, name) == 0)
-			return &agent->cards[i];
-	agent->cards = gs_grow(agent->cards, agent->n_cards, sizeof(*agent->cards));
-	card = &agent->cards[agent->n_cards++];
-	*card = (struct seen_card){ .name = gs_strdup(name) };
-	return card;
-}
-
-bool agent_away(struct agent *agent, const char *card)
-{
-	const struct card *c = cards_find(inventory_cards(agent->inventory), card);
-
-	for (size_t i = 0; c && i < agent->n_holds; i++) {
-		const struct hold *hold = &agent->holds[i];
-		const struct gs_kholding *k = gs_kstate_holding(&agent->state, hold->name);
-
-		if (hold->state != GS_LENDING && hold->state != GS_LENT &&
-		    hold->state != GS_RETURNING)
-			continue;
-		for (size_t j = 0; k && j < k->devs.n; j++)
-			if (cards_of_dev(inventory_cards(agent->inventory), k->devs.v[j]) == c)
-				return true;
-	}
-	return false;
-}
 
 /* ---- What the dump says of holdings. */
 
@@ -378,6 +326,7 @@ void reconcile(struct agent *agent)
 	take_back_wrong(agent);
 	clean_lent(agent);
 	forget_cards(agent);
+	orphans_mark(agent);
 	if (agent->containers.incomplete)
 		reconcile_soon(agent, INCOMPLETE_MS);
 	else if (agent->containers.leaving)

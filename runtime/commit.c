@@ -177,7 +177,7 @@ static int take_own(const struct create *c, struct gs_err *err)
 		return 0;
 	r = confirm(c->config, &c->own, next, id, &c->who.id, half_ms, err);
 	if (r == 0)
-		r = reclaim(c->config, &c->own, next, id, c->deadline_ms, err);
+		r = reclaim(c->config, &c->own, next, id, &c->who.id, c->deadline_ms, err);
 	return r;
 }
 

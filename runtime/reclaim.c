@@ -49,17 +49,18 @@ static int kill_borrowers(const json_t *cgroups, uint64_t deadline_ms, struct gs
 }
 
 static int ask_agent(const struct gs_config *config, json_t *cards, const char *id,
-		     uint64_t deadline_ms, struct gs_err *err)
+		     const struct gs_identity *who, uint64_t deadline_ms, struct gs_err *err)
 {
-	cleanup_json json_t *request = json_pack("{s:i, s:s, s:s, s:O}", "v", GS_AGENT_VERSION,
-						 "op", GS_OP_RECLAIM, "container", id, "cards",
-						 cards);
+	cleanup_free char *to = gs_identity_is_set(who) ? gs_identity_text(who) : NULL;
+	cleanup_json json_t *request = json_pack("{s:i, s:s, s:s, s:s*, s:O}", "v",
+						 GS_AGENT_VERSION, "op", GS_OP_RECLAIM, "container",
+						 id, "to", to, "cards", cards);
 
 	return gs_agent_ask(config->run_dir, request, deadline_ms, NULL, err);
 }
 
-/* Reads one file of lent/. -EINVAL: it is none of the agent's (a left-over of its writing, say). */
-static int read_lent(int dir, const char *name, json_t **ret, struct gs_err *err)
+/* Reads one such file. -EINVAL: it is none of the agent's (a left-over of its writing, say). */
+static int read_card(int dir, const char *name, json_t **ret, struct gs_err *err)
 {
 	cleanup_json json_t *lent = NULL;
 	const char *card;
@@ -76,43 +77,56 @@ static int read_lent(int dir, const char *name, json_t **ret, struct gs_err *err
 	return 0;
 }
 
-int reclaim(const struct gs_config *config, const struct slice *own, const char *next,
-	    const char *id, uint64_t deadline_ms, struct gs_err *err)
+/* The files of one folder that describe a card which the container holds. */
+struct found {
+	json_t *cards, *cgroups; /* their names; whose processes stand in the way */
+};
+
+static int look(const struct gs_config *config, const char *folder, const struct slice *own,
+		const char *next, struct found *found, struct gs_err *err)
 {
-	cleanup_close int fd = gs_dir_open(config->run_dir, GS_LENT_DIR, NULL);
-	cleanup_json json_t *cgroups = NULL;
-	cleanup_json json_t *cards = NULL;
+	cleanup_close int fd = gs_dir_open(config->run_dir, folder, NULL);
 	cleanup_dir DIR *dir = NULL;
 	struct dirent *e;
-	int r;
 
 	if (fd < 0)
 		return 0;
 	dir = gs_opendirat(fd, ".");
 	if (!dir)
-		return gs_err_errno(err, errno, "read %s/" GS_LENT_DIR, config->run_dir);
-	cards = json_array();
-	cgroups = json_array();
+		return gs_err_errno(err, errno, "read %s/%s", config->run_dir, folder);
 	while ((e = readdir(dir)) != NULL) {
-		cleanup_json json_t *lent = NULL;
+		cleanup_json json_t *card = NULL;
 		struct gs_err why = { 0 };
 
 		if (e->d_name[0] == '.')
 			continue;
-		r = read_lent(fd, e->d_name, &lent, &why);
-		if (r < 0) {
+		if (read_card(fd, e->d_name, &card, &why) < 0) {
 			/* given back in between, or broken: no reason to stop a holder */
-			gs_log(GS_LOG_WARN, "lent card passed over: %s", why.msg);
+			gs_log(GS_LOG_WARN, "%s card passed over: %s", folder, why.msg);
 			continue;
 		}
-		if (!slice_holds_card(own, lent, next, config->cri == GS_CRI_NONE))
+		if (!slice_holds_card(own, card, next, config->cri == GS_CRI_NONE))
 			continue;
-		(void)json_array_append_new(cards, json_string(e->d_name));
-		(void)json_array_extend(cgroups, json_object_get(lent, "cgroups"));
+		(void)json_array_append_new(found->cards, json_string(e->d_name));
+		(void)json_array_extend(found->cgroups, json_object_get(card, "cgroups"));
 	}
-	if (json_array_size(cards) == 0)
-		return 0;
-	r = ask_agent(config, cards, id, deadline_ms, err);
+	return 0;
+}
+
+int reclaim(const struct gs_config *config, const struct slice *own, const char *next,
+	    const char *id, const struct gs_identity *who, uint64_t deadline_ms, struct gs_err *err)
+{
+	cleanup_json json_t *cgroups = json_array();
+	cleanup_json json_t *cards = json_array();
+	struct found found = { cards, cgroups };
+	int r;
+
+	r = look(config, GS_LENT_DIR, own, next, &found, err);
+	if (r == 0)
+		r = look(config, GS_SHARED_DIR, own, next, &found, err);
+	if (r < 0 || json_array_size(cards) == 0)
+		return r;
+	r = ask_agent(config, cards, id, who, deadline_ms, err);
 	if (r == -ENOENT)
 		r = kill_borrowers(cgroups, deadline_ms, err);
 	return r < 0 ? gs_err_prefix(err, "a card of this container is lent and not back yet") : 0;

@@ -3,7 +3,8 @@
  * The agent's socket: SOCK_SEQPACKET, root only, one JSON object a packet each way. Only an answer
  * may be longer than a packet: one of just GS_AGENT_PACKET_MAX bytes is followed by another.
  *
- *   request   {"v":1,"op":"reclaim","container":ID,"cards":[CARD,...]}
+ *   request   {"v":1,"op":"reclaim","container":ID,"to":"<namespace>/<pod>/<container>",
+ *              "cards":[CARD,...]}   (to: absent where it is not known)
  *             {"v":1,"op":"borrow","container":ID,"grant":NAME,"sources":[ID,...]}
  *             {"v":1,"op":"watched","container":ID}
  *             {"v":1,"op":"claim","grant":NAME,"to":"<namespace>/<pod>/<container>","pod_uid":UID}
@@ -70,5 +71,13 @@
  * memory_before: bytes of the card that were used when it was lent; not there where nobody told.
  */
 #define GS_LENT_DIR "lent"
+
+/*
+ * run_dir/shared/<card>, where a kubelet runs and a target outside its source's pod uses the card:
+ * the same without cgroups and memory_before. The runtime asks the agent to reclaim it, too, before
+ * a container starts with it: where the kubelet has given the card to that container's pod, those
+ * targets are left without a source, and end first. Where no agent answers it goes on.
+ */
+#define GS_SHARED_DIR "shared"
 
 #endif

@@ -573,13 +573,55 @@ def a_share_pod_without_its_shadow_pod():
     need(NODE.sleeps["shadow-0"].poll() is None, "another container was ended")
 
 
+def shared_file(number):
+    return os.path.exists("%s/shared/fakegpu-GPU-%d" % (fakenode.RUN, number))
+
+
+def the_cards_next_holder_is_alone_on_it():
+    """It starts after those are dead who had the card from the holder before it."""
+    KUBELET.start()
+    AGENT.start()
+    shadow(0)
+    KUBELET.lists_it(SHARE, {k: v for k, v in ALL.items() if "GPU-0" in k})
+    for number in range(2):
+        annotations = KUBELET.allocate(SHARE, "fakegpu-GPU-0::%d" % number)
+        is_written(annotations)
+        name = "share-%d" % number
+        KUBELET.uses["team-a", name, "train"] = {SHARE: ["fakegpu-GPU-0::%d" % number]}
+        NODE.container(name, specs.dumps(share_pod(name, annotations)), ("hooked",))
+    wait_for("the card's file", lambda: shared_file(0))
+    shares = [NODE.sleeps["share-%d" % n] for n in range(2)]
+    for process in shares:  # as a shim does
+        threading.Thread(target=process.wait, daemon=True).start()
+
+    # Its holder's own container starts anew: nobody has to go.
+    again = specs.spec("again", {**identity("shadow-0", "hold", "uid-shadow-0"), SHADOW: "true"},
+                       devices=[specs.device(*n) for n in nodes(0)],
+                       rules=[specs.rule(major, minor) for _, major, minor in nodes(0)])
+    starts("again", again)
+    # Nor for one of whom the kubelet does not say that he has the card, or has it alone.
+    starts("impostor", impostor(0))
+    KUBELET.uses["team-a", "impostor", "main"] = {"fakegpu.example/card": ["GPU-0::1"]}
+    starts("impostor", impostor(0))
+    KUBELET.pods_wrong = "not today"
+    starts("impostor", impostor(0))
+    need(all(p.poll() is None for p in shares), "a share pod was ended")
+
+    KUBELET.pods_wrong = None
+    del KUBELET.uses["team-a", "impostor", "main"], KUBELET.uses["team-a", "shadow-0", "hold"]
+    KUBELET.uses["team-a", "next", "main"] = {"fakegpu.example/card": ["GPU-0"]}
+    starts("next", impostor(0, "next"))
+    need(all(p.poll() == -9 for p in shares), "the next holder started before", shares)
+    wait_for("the end of the card's file", lambda: not shared_file(0))
+
+
 TESTS = [a_share_of_a_shadow_pods_card, two_shares_are_of_two_cards, a_grant_is_for_one_pod,
          the_kubelet_comes_late_and_anew, sockets_are_deleted,
          a_kubelet_that_lets_go_is_asked_again, no_plugins_are_wanted, more_shares_than_two,
          a_grant_that_was_never_written, a_share_that_there_is_no_more,
          the_agent_is_killed_after_the_grant, who_holds_is_the_kubelets_word,
          an_impostor_is_refused, an_impostor_that_the_operator_exempts, a_grant_whose_pod_is_over,
-         a_share_pod_without_its_shadow_pod]
+         a_share_pod_without_its_shadow_pod, the_cards_next_holder_is_alone_on_it]
 
 
 def main():

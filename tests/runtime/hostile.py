@@ -584,7 +584,8 @@ def lent_card_comes_back_by_the_agent():
     lend([])
     with Agent() as agent:
         starts(specs.source("target"))
-        need(agent.asked == [{"v": 1, "op": "reclaim", "container": "target", "cards": ["GPU-1"]}],
+        need(agent.asked == [{"v": 1, "op": "reclaim", "container": "target",
+                              "to": "team-a/devpod/main", "cards": ["GPU-1"]}],
              "asked", agent.asked)
     with Agent(b'{"v":1,"ok":false,"error":"the borrower does not die"}'):
         refused(specs.source("target"), "a card of this container is lent and not back yet: "
@@ -615,6 +616,25 @@ def lent_card_without_an_agent():
     starts(specs.source("target"))
     need(NODE.sleeps["borrower"].wait(timeout=5) == -9, "the borrower", pid, "lives")
     need(NODE.sleeps["stranger"].poll() is None, "the stranger", stranger, "was killed")
+
+
+def shared_card_is_asked_for():
+    """The agent is asked whether others have to go first; without one the container starts."""
+    specs.cards(NODE)
+    lend([])
+    os.rename(fakenode.RUN + "/lent", fakenode.RUN + "/shared")
+    shared = json.loads(fakenode.read(fakenode.RUN + "/shared/GPU-1"))
+    del shared["cgroups"]
+    fakenode.write(fakenode.RUN + "/shared/GPU-1", json.dumps(shared), 0o600)
+    with Agent() as agent:
+        starts(specs.source("target"))
+        need([(a["op"], a["cards"]) for a in agent.asked] == [("reclaim", ["GPU-1"])], agent.asked)
+        starts(specs.spec("target", specs.identity("cpu-only")))
+        need(len(agent.asked) == 1, agent.asked)
+    with Agent(b'{"v":1,"ok":false,"error":"they do not die"}'):
+        refused(specs.source("target"), "a card of this container is lent and not back yet: "
+                "they do not die")
+    starts(specs.source("target"))
 
 
 def lent_card_names_no_cgroup_to_kill():
@@ -675,6 +695,7 @@ TESTS = [forged_grant_files, grant_of_another_pod, grant_bound_before_the_cards_
          ordinary_targets_need_no_agent, hook_bad_input, hook_completes_the_record,
          hook_checks_the_grant_again, hook_waits_for_the_watch, hook_of_an_ordinary_target,
          lent_card_comes_back_by_the_agent, lent_card_is_another, lent_card_without_an_agent,
+         shared_card_is_asked_for,
          lent_card_names_no_cgroup_to_kill, lent_card_file_is_damaged, rootless_callers]
 
 

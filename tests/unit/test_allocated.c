@@ -88,6 +88,9 @@ static void whose_a_card_is(void **state)
 	assert_true(allocated_has(&all, &cat, &a, &v[0]));
 	assert_false(allocated_has(&all, &cat, &b, &v[0]));
 	assert_true(allocated_pod_has(&all, &cat, &a, &v[0]));
+	assert_true(allocated_pod_alone(&all, &cat, &a, &v[0]));
+	assert_false(allocated_pod_alone(&all, &cat, &b, &v[0]));
+	assert_false(allocated_pod_alone(&all, &cat, &b, &v[3]));
 	a.container = (char *)"init"; /* of the same pod */
 	assert_false(allocated_has(&all, &cat, &a, &v[0]));
 	assert_true(allocated_pod_has(&all, &cat, &a, &v[0]));
