@@ -27,6 +27,7 @@ struct metrics;
 struct notify;
 struct plugins;
 struct pods;
+struct publisher;
 struct seller;
 struct server;
 struct spawner;
@@ -77,6 +78,7 @@ struct agent {
 	struct kube *kube; /* NULL: no Kubernetes */
 	struct pods *pods;
 	struct seller *seller; /* of CPU and memory; NULL: nothing is sold */
+	struct publisher *publisher; /* of the node's picture; NULL: it is for the node alone */
 	bool kube_ok; /* it answers */
 	struct metrics *metrics;
 	struct http *http;

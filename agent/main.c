@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/cluster_view.h"
 #include "agent/ends.h"
 #include "agent/events.h"
 #include "agent/hooker.h"
@@ -99,6 +100,8 @@ static int start(struct agent *agent, struct gs_err *err)
 	if (r == 0)
 		plugins_start(agent);
 	if (r == 0)
+		cluster_view_start(agent);
+	if (r == 0)
 		r = notify_new(agent->loop, &agent->notify, err);
 	if (r == 0)
 		(void)uv_timer_start(&agent->lease_timer, on_lease, 0, GS_LEASE_RENEW_MS);
@@ -117,6 +120,7 @@ static void stop(struct agent *agent)
 	server_stop(agent);
 	lease_revoke_now(agent);
 	sale_stop(agent);
+	cluster_view_stop(agent);
 	pods_stop(agent);
 	inventory_free(agent->inventory);
 	hooker_free(agent->hooker);

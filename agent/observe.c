@@ -10,6 +10,7 @@
 #include "agent/sale.h"
 #include "agent/sandbox.h"
 #include "agent/strangers.h"
+#include "agent/usage.h"
 #include "common/cleanup.h"
 #include "common/kname.h"
 #include "common/proc.h"
@@ -54,6 +55,7 @@ COUNTER(unconfirmed, "Containers whose cards the kubelet did not confirm, by wha
 	"outcome");
 COUNTER(oversale_updates, "Changes of the node's status, or readings for them, by outcome.",
 	"outcome");
+COUNTER(view_updates, "Writes of the node's picture for the cluster, by outcome.", "outcome");
 SECONDS(hold, "How long a user's call was held, the longest of each return.", NULL);
 SECONDS(eviction, "From the end of a lending to the end of a borrower's last process.", NULL);
 SECONDS(reaction, "From the kernel's word of a return to the first kill by the agent.", NULL);
@@ -90,6 +92,7 @@ static const struct metric *const families[] = {
 	&device_plugin_registrations,
 	&unconfirmed,
 	&oversale_updates,
+	&view_updates,
 	&hold,
 	&eviction,
 	&reaction,
@@ -187,6 +190,11 @@ void observe_sale(struct agent *agent, const char *outcome)
 	metrics_inc(agent->metrics, &oversale_updates, 1, outcome);
 }
 
+void observe_view(struct agent *agent, const char *outcome)
+{
+	metrics_inc(agent->metrics, &view_updates, 1, outcome);
+}
+
 void observe_sample(struct agent *agent)
 {
 	metrics_inc(agent->metrics, &samples, 1);
@@ -221,18 +229,9 @@ static void show_states(struct agent *agent, const struct cards *all)
 
 static void show_users(struct agent *agent, const struct card *card, const struct load *load)
 {
-	cleanup_free double *sums = gs_calloc(agent->containers.n + 1, sizeof(*sums));
+	cleanup_free uint64_t *sums = gs_calloc(agent->containers.n + 1, sizeof(*sums));
 
-	for (size_t i = 0; load->processes_known && i < load->n_processes; i++) {
-		const struct container *c;
-
-		/* whose it is costs a look into /proc, and there may be thousands */
-		if (!load->processes[i].memory)
-			continue;
-		c = container_of_process(agent, load->processes[i].pid);
-		if (c)
-			sums[c - agent->containers.v] += (double)load->processes[i].memory;
-	}
+	(void)usage_add(agent, load, sums);
 	for (size_t i = 0; i < agent->containers.n; i++) {
 		const struct container *c = &agent->containers.v[i];
 		cleanup_free char *label = NULL;
@@ -240,8 +239,8 @@ static void show_users(struct agent *agent, const struct card *card, const struc
 		if (!c->alive || !gs_strv_has(&c->cards, card->name))
 			continue;
 		label = container_label(&c->rec);
-		metrics_set(agent->metrics, &pod_card_memory_bytes, sums[i], label, card->name,
-			    gs_role_name(c->rec.role));
+		metrics_set(agent->metrics, &pod_card_memory_bytes, (double)sums[i], label,
+			    card->name, gs_role_name(c->rec.role));
 	}
 }
 

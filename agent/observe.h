@@ -33,6 +33,9 @@ void observe_sale(struct agent *agent, const char *outcome);
  */
 void observe_unconfirmed(struct agent *agent, const char *outcome);
 
+/* The node's picture was written for the cluster ("ok"), or not ("failed"). */
+void observe_view(struct agent *agent, const char *outcome);
+
 /* Mappings were taken away of the users of an idle card. */
 void observe_sample(struct agent *agent);
 

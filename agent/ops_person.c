@@ -1,127 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What gpusharectl asks for: the picture, and what an operator wants now. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/granted.h"
 #include "agent/ops.h"
-#include "agent/strangers.h"
-#include "agent/unseen.h"
+#include "agent/status.h"
 #include "common/cleanup.h"
 #include "common/grant.h"
 #include "common/json.h"
-#include "common/kname.h"
 #include "common/log.h"
-#include "common/proc.h"
 #include "common/xalloc.h"
 #include "gpushare/agent.h"
 #include "gpushare/grant.h"
-
-/* ---- status */
-
-static bool is_hooked(const struct agent *agent, const struct card *card)
-{
-	for (size_t i = 0; i < card->n_nodes; i++)
-		if (card->nodes[i].hook && gs_kstate_node(&agent->state, card->nodes[i].dev))
-			return true;
-	return false;
-}
-
-static json_t *card_status(struct agent *agent, const struct card *card)
-{
-	const struct plan_holding *plan = plan_holding_of_card(&agent->plan, card->name);
-	const struct load *load = inventory_load(agent->inventory, card->name);
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s*, s:s*}", "card", card->name, "vendor",
-			      card->vendor, "id", card->id, "uuid", card->uuid, "holding",
-			      plan ? plan->name : NULL);
-
-	if (load && load->known) {
-		(void)json_object_set_new(o, "busy", json_real(load->busy));
-		(void)json_object_set_new(o, "memory_used",
-					  json_integer((json_int_t)load->memory_used));
-		(void)json_object_set_new(o, "memory_total",
-					  json_integer((json_int_t)load->memory_total));
-	}
-	if (load && load->known && strangers_on(agent, card->name, load))
-		(void)json_object_set_new(o, "strangers", json_true());
-	if (is_hooked(agent, card))
-		(void)json_object_set_new(o, "revocable",
-					  json_boolean(!unseen_card(&agent->state, card)));
-	if (agent_card(agent, card->name)->unrevocable)
-		(void)json_object_set_new(o, "unrevocable",
-					  json_string(agent_card(agent, card->name)->unrevocable));
-	return o;
-}
-
-static json_t *container_status(const struct agent *agent, const char *id)
-{
-	const struct container *c = containers_find(&agent->containers, id);
-	cleanup_free char *label = c ? container_label(&c->rec) : NULL;
-
-	if (!c)
-		return NULL;
-	return json_pack("{s:s, s:s, s:s, s:b, s:o}", "id", c->rec.id, "name", label, "role",
-			 gs_role_name(c->rec.role), "running", c->alive, "cards",
-			 gs_json_list(&c->cards));
-}
-
-static json_t *holding_status(struct agent *agent, const struct plan_holding *plan)
-{
-	const struct gs_kholding *k = gs_kstate_holding(&agent->state, plan->name);
-	const struct hold *hold = agent_hold(agent, plan->name);
-	json_t *members = json_array();
-	json_t *o;
-
-	for (size_t i = 0; i < plan->members.n; i++)
-		(void)json_array_append_new(members, container_status(agent, plan->members.v[i]));
-	o = json_pack("{s:s, s:s, s:o, s:o, s:b}", "holding", plan->name, "state",
-		      hold ? gs_kname_state(hold->state) : "unknown", "cards",
-		      gs_json_list(&plan->cards), "members", members, "lend", plan->lend);
-	if (hold && hold->since_ms)
-		(void)json_object_set_new(
-			o, "since_ms",
-			json_integer((json_int_t)(gs_boottime_ms() - hold->since_ms)));
-	if (hold && hold->state != GS_LENT && (hold->why_not[0] || plan->why_not))
-		(void)json_object_set_new(
-			o, "why_not", json_string(plan->why_not ? plan->why_not : hold->why_not));
-	if (k)
-		(void)json_object_set_new(
-			o, "touches",
-			json_integer((json_int_t)gs_kstate_touches(&agent->state, k)));
-	return o;
-}
-
-static void status(struct agent *agent, struct waiting *waiting)
-{
-	const struct cards *cards = inventory_cards(agent->inventory);
-	json_t *list[3] = { json_array(), json_array(), json_array() };
-
-	reconcile_counts(agent);
-	for (size_t i = 0; i < cards->n; i++)
-		(void)json_array_append_new(list[0], card_status(agent, &cards->v[i]));
-	for (size_t i = 0; i < agent->plan.n_holdings; i++)
-		(void)json_array_append_new(list[1],
-					    holding_status(agent, &agent->plan.holdings[i]));
-	for (size_t i = 0; i < agent->containers.n; i++) {
-		const struct container *c = &agent->containers.v[i];
-		json_t *o;
-
-		if (c->rec.role != GS_ROLE_BORROWER)
-			continue;
-		o = container_status(agent, c->rec.id);
-		(void)json_object_set_new(o, "ending", json_boolean(evicting(agent, c)));
-		(void)json_array_append_new(list[2], o);
-	}
-	server_answer(waiting,
-		      json_pack("{s:o, s:o, s:o, s:{s:b, s:s*}}", "cards", list[0], "holdings",
-				list[1], "borrowers", list[2], "kernel", "loaded",
-				kernel_link(agent->kernel) != NULL, "version",
-				agent->state.status.version[0] ? agent->state.status.version :
-								 NULL),
-		      NULL);
-}
 
 /* ---- lend, withdraw: of a card or a holding. */
 
@@ -237,7 +128,7 @@ bool ops_person(struct agent *agent, struct waiting *waiting, const char *op, co
 		bool first)
 {
 	if (strcmp(op, GS_OP_STATUS) == 0)
-		status(agent, waiting);
+		server_answer(waiting, status_json(agent), NULL);
 	else if (strcmp(op, GS_OP_LEND) == 0)
 		lend(agent, waiting, request);
 	else if (strcmp(op, GS_OP_WITHDRAW) == 0)

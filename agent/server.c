@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/cluster_view.h"
 #include "agent/plugins.h"
 #include "agent/server.h"
 #include "common/buf.h"
@@ -273,6 +274,7 @@ void server_changed(struct agent *agent)
 	struct server *server = agent->server;
 
 	plugins_changed(agent);
+	cluster_view_changed(agent);
 
 	/* what a request does may change something: this very round sees it as well */
 	if (server && !server->serving)

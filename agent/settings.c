@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/config.h"
 #include "common/doc.h"
+#include "common/identity.h"
 #include "common/sections.h"
 #include "common/xalloc.h"
 
@@ -29,6 +30,7 @@ void settings_init(struct settings *s)
 		.plugins = true,
 		.share = 2,
 		.sale = { .cpu_ratio = 100, .memory_ratio = 100 },
+		.view = true,
 	};
 	s->kubelet = gs_strdup("/var/lib/kubelet");
 	s->probe = gs_strdup(GPUSHARE_LIBEXECDIR "/gpushare-probe");
@@ -43,6 +45,7 @@ void settings_free(struct settings *s)
 	free(s->probe);
 	free(s->http_address);
 	free(s->kubelet);
+	free(s->view_namespace);
 	kube_config_free(&s->kube);
 	*s = (struct settings){ 0 };
 }
@@ -119,6 +122,25 @@ static int get_sale(const struct gs_doc *doc, struct js object, struct sale_sett
 	return r;
 }
 
+static int get_view(const struct gs_doc *doc, struct js object, struct settings *s,
+		    struct gs_err *err)
+{
+	struct js v[GS_VIEW_N];
+	int r;
+
+	if (!object.n)
+		return 0;
+	r = gs_doc_members(doc, object, "cluster_view", gs_view_keys, v, err);
+	if (r == 0)
+		r = gs_doc_string(doc, v[GS_VIEW_NAMESPACE], "namespace", &s->view_namespace, err);
+	if (r == 0 && s->view_namespace &&
+	    !gs_dns_label(s->view_namespace, strlen(s->view_namespace)))
+		r = gs_doc_wrong(doc, v[GS_VIEW_NAMESPACE], err, "namespace is none");
+	if (r == 0)
+		gs_doc_bool(v[GS_VIEW_ENABLED], &s->view);
+	return r;
+}
+
 static int get_agent(const struct gs_doc *doc, struct js agent, struct settings *s,
 		     struct gs_err *err)
 {
@@ -155,6 +177,8 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 		r = get_plugins(doc, v[GS_AGENT_PLUGINS], s, err);
 	if (r == 0)
 		r = get_sale(doc, v[GS_AGENT_OVERSALE], &s->sale, err);
+	if (r == 0)
+		r = get_view(doc, v[GS_AGENT_VIEW], s, err);
 	if (r < 0)
 		return r;
 	gs_doc_bool(v[GS_AGENT_LEND], &s->lend);

@@ -39,6 +39,8 @@ struct settings {
 	unsigned int http_port; /* 0: no HTTP */
 	struct kube_config kube; /* .server NULL: no Kubernetes */
 	struct sale_settings sale;
+	bool view; /* publish the node's picture, where there is Kubernetes? */
+	char *view_namespace; /* where; NULL: our own, or GS_VIEW_NAMESPACE */
 	bool plugins; /* device plugins for the kubelet? */
 	unsigned int share; /* devices of gpushare/share-gpu for each card of a shadow pod */
 	char *kubelet; /* the kubelet's folder */

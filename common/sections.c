@@ -24,6 +24,7 @@ const struct gs_doc_key gs_agent_keys[GS_AGENT_N + 1] = {
 	[GS_AGENT_KUBERNETES] = { "kubernetes", GS_DOC_OBJECT, false },
 	[GS_AGENT_PLUGINS] = { "device_plugins", GS_DOC_OBJECT, false },
 	[GS_AGENT_OVERSALE] = { "oversale", GS_DOC_OBJECT, false },
+	[GS_AGENT_VIEW] = { "cluster_view", GS_DOC_OBJECT, false },
 };
 
 const struct gs_doc_key gs_http_keys[GS_HTTP_N + 1] = {
@@ -43,6 +44,11 @@ const struct gs_doc_key gs_oversale_keys[GS_OVERSALE_N + 1] = {
 	[GS_OVERSALE_MEMORY_RATIO] = { "memory_ratio", GS_DOC_UINT, false },
 	[GS_OVERSALE_CPU_FLOOR] = { "cpu_floor", GS_DOC_QUANTITY, false },
 	[GS_OVERSALE_MEMORY_FLOOR] = { "memory_floor", GS_DOC_QUANTITY, false },
+};
+
+const struct gs_doc_key gs_view_keys[GS_VIEW_N + 1] = {
+	[GS_VIEW_ENABLED] = { "enabled", GS_DOC_BOOL, false },
+	[GS_VIEW_NAMESPACE] = { "namespace", GS_DOC_STRING, false },
 };
 
 const struct gs_doc_key gs_controller_keys[GS_CONTROLLER_N + 1] = {
@@ -92,6 +98,7 @@ static const struct object {
 	{ gs_agent_keys, GS_AGENT_KUBERNETES, gs_kube_node_keys },
 	{ gs_agent_keys, GS_AGENT_PLUGINS, gs_plugins_keys },
 	{ gs_agent_keys, GS_AGENT_OVERSALE, gs_oversale_keys },
+	{ gs_agent_keys, GS_AGENT_VIEW, gs_view_keys },
 	{ gs_controller_keys, GS_CONTROLLER_SHADOW, gs_shadow_keys },
 	{ gs_controller_keys, GS_CONTROLLER_KUBERNETES, gs_kube_keys },
 };

@@ -27,6 +27,7 @@ enum gs_agent_key {
 	GS_AGENT_KUBERNETES,
 	GS_AGENT_PLUGINS,
 	GS_AGENT_OVERSALE,
+	GS_AGENT_VIEW,
 	GS_AGENT_N
 };
 
@@ -42,6 +43,8 @@ enum gs_oversale_key {
 	GS_OVERSALE_MEMORY_FLOOR,
 	GS_OVERSALE_N
 };
+
+enum gs_view_key { GS_VIEW_ENABLED, GS_VIEW_NAMESPACE, GS_VIEW_N };
 
 enum gs_controller_key {
 	GS_CONTROLLER_ADDRESS,
@@ -72,7 +75,7 @@ enum gs_shadow_key {
 enum gs_kube_key { GS_KUBE_SERVER, GS_KUBE_CA_FILE, GS_KUBE_TOKEN_FILE, GS_KUBE_NODE, GS_KUBE_N };
 
 extern const struct gs_doc_key gs_agent_keys[], gs_http_keys[], gs_plugins_keys[],
-	gs_oversale_keys[], gs_controller_keys[], gs_shadow_keys[], gs_kube_keys[],
+	gs_oversale_keys[], gs_view_keys[], gs_controller_keys[], gs_shadow_keys[], gs_kube_keys[],
 	gs_kube_node_keys[];
 
 /*

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* gpushare-controller, the cluster's part. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +20,6 @@
 #include "controller/shadow.h"
 #include "controller/spaces.h"
 #include "controller/web.h"
-
-#define OWN_NAMESPACE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 static const char usage[] =
 	"usage: gpushare-controller [--config FILE]\n"
@@ -45,15 +42,8 @@ static void end(void *arg)
 static int set_namespace(struct controller *controller, struct gs_err *err)
 {
 	char **namespace = &controller->settings.namespace;
-	const char *env = getenv("POD_NAMESPACE");
-	size_t len;
-	int r = 0;
 
-	if (!*namespace && env && *env)
-		*namespace = gs_strdup(env);
-	if (!*namespace)
-		r = gs_file_read(AT_FDCWD, OWN_NAMESPACE, 0, 256, namespace, &len, NULL, err);
-	if (r < 0)
+	if (!*namespace && kube_own_namespace(namespace, err) < 0)
 		return gs_err_prefix(err, "no namespace is set, and nothing tells ours");
 	if (!gs_dns_label(*namespace, strlen(*namespace)))
 		return gs_err_set(err, EINVAL, "'%s' is no namespace", *namespace);

@@ -1,7 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The section "kubernetes" of a program's configuration. */
-#include "common/sections.h"
+/* The section "kubernetes" of a program's configuration, and what a pod knows by itself. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "kube/kube.h"
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/identity.h"
+#include "common/sections.h"
+#include "common/xalloc.h"
+
+#define OWN_NAMESPACE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+int kube_own_namespace(char **ret, struct gs_err *err)
+{
+	const char *env = getenv("POD_NAMESPACE");
+	cleanup_free char *namespace = env && *env ? gs_strdup(env) : NULL;
+	size_t len;
+	int r = 0;
+
+	if (!namespace)
+		r = gs_file_read(AT_FDCWD, OWN_NAMESPACE, 0, 256, &namespace, &len, NULL, err);
+	if (r < 0)
+		return r;
+	if (!gs_dns_label(namespace, strlen(namespace)))
+		return gs_err_set(err, EINVAL, "'%s' is no namespace", namespace);
+	*ret = gs_steal(namespace);
+	return 0;
+}
 
 int kube_config_read(const struct gs_doc *doc, struct js object, bool node,
 		     struct kube_config *config, struct gs_err *err)

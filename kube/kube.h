@@ -70,6 +70,12 @@ void kube_log_note(const char *what, void *arg);
 int kube_config_in_cluster(struct kube_config *config, struct gs_err *err);
 
 /*
+ * The namespace of the pod that we are: POD_NAMESPACE, else what the files of its service account
+ * say. The caller frees. -ENOENT: this is no pod; -EINVAL: that is no namespace.
+ */
+int kube_own_namespace(char **ret, struct gs_err *err);
+
+/*
  * Reads the section "kubernetes" of a configuration, where @object is one, into @config: server,
  * ca_file, token_file and, where that is asked for, @node. -EINVAL with file, line, column and key.
  */

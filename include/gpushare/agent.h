@@ -38,8 +38,10 @@
  *   "borrowers":[CONTAINER with "ending":bool,...]
  *   "kernel":{"loaded":bool,"version"}
  *
- * CONTAINER is {"id","name","role","running":bool,"cards":[...]}. What does not apply or is not
- * known is absent. since_ms: how long it has been in that state. revocable: a return to the card
+ * CONTAINER is {"id","name","role","running":bool,"cards":[...],"user_id","partition",
+ * "memory_used"}: whose pod it is, by the annotations of those names (cut where they are long), and
+ * the bytes that it uses on all its cards. What does not apply or is not known is absent. since_ms:
+ * how long it has been in that state. revocable: a return to the card
  * that makes no call is held, too; unrevocable: why it is not, though the vendor's entry says so.
  */
 

@@ -88,3 +88,15 @@ pod() {
 	fails_with "pods of its own node alone" kubectl delete pod kept \
 		--as=system:serviceaccount:gpushare-system:gpushare-agent
 }
+
+@test "controller: an agent's account writes no view, nor the configuration, without a node's token" {
+	local name agent=system:serviceaccount:gpushare-system:gpushare-agent
+	for name in gpushare-node-n1 other; do
+		fails_with "its own node's view alone" kubectl create configmap "$name" \
+			-n gpushare-system --as="$agent"
+	done
+	fails_with "its own node's view alone" kubectl replace -n gpushare-system --as="$agent" \
+		-f "$GS_TOP/packaging/k8s/base/config.yaml"
+	run kubectl auth can-i get configmaps -n gpushare-system --as="$agent"
+	[ "$output" = no ]
+}

@@ -172,6 +172,31 @@ def test_rights():
          policy["validations"][0]["expression"], policy)
 
 
+def test_view():
+    """An agent writes its node's ConfigMap, reads none, and the names are the programs'."""
+    objects = keyed(base())
+    header = read(ROOT + "/include/gpushare/view.h")
+    names = dict(re.findall(r'#define (GS_VIEW_\w+) (?:GS_ANNOTATION_PREFIX )?"([^"]*)"', header))
+    need(names["GS_VIEW_NAMESPACE"] == SYSTEM, names)
+    rules = objects["Role", "gpushare-agent", SYSTEM]["rules"]
+    need(rules == [{"apiGroups": [""], "resources": ["configmaps"],
+                    "verbs": ["create", "update"]}], rules)
+    need(("RoleBinding", "gpushare-agent", SYSTEM) in objects)
+    name = "gpushare-agent-view"
+    policy = objects["ValidatingAdmissionPolicy", name, ""]["spec"]
+    need(policy["failurePolicy"] == "Fail" and
+         policy["matchConstraints"]["resourceRules"][0]["operations"] == ["CREATE", "UPDATE"] and
+         policy["matchConditions"][0]["expression"].endswith(
+             "== 'system:serviceaccount:%s:gpushare-agent'" % SYSTEM), policy)
+    checks = [v["expression"] for v in policy["validations"]]
+    need("object.metadata.name == '%s' + variables.nodes[0]" % names["GS_VIEW_PREFIX"]
+         in checks[0] and "size(variables.nodes) == 1" in checks[0], checks)
+    need("object.metadata.labels['gpushare.k8s.io/%s'] == '%s'" % (
+        names["GS_VIEW_LABEL"], names["GS_VIEW_LABEL_VALUE"]) in checks[1], checks)
+    need(objects["ValidatingAdmissionPolicyBinding", name, ""]["spec"] == {
+        "policyName": name, "validationActions": ["Deny"]})
+
+
 def optional(program, *args):
     path = shutil.which(program)
     if not path:

@@ -53,6 +53,8 @@ static void assert_defaults(const struct settings *s)
 	assert_int_equal(s->sale.memory_ratio, 100);
 	assert_int_equal(s->sale.cpu_floor + s->sale.memory_floor, 0);
 	assert_true(s->plugins);
+	assert_true(s->view);
+	assert_null(s->view_namespace);
 	assert_int_equal(s->share, 2);
 	assert_string_equal(s->kubelet, "/var/lib/kubelet");
 }
@@ -90,7 +92,8 @@ static void every_key(void **state)
 		     "\"device_plugins\":{\"enabled\":false,\"share\":4,"
 		     "\"kubelet_dir\":\"/k\"},"
 		     "\"oversale\":{\"enabled\":true,\"cpu_ratio\":150,\"memory_ratio\":90,"
-		     "\"cpu_floor\":\"500m\",\"memory_floor\":\"2Gi\"}}}",
+		     "\"cpu_floor\":\"500m\",\"memory_floor\":\"2Gi\"},"
+		     "\"cluster_view\":{\"enabled\":false,\"namespace\":\"ns\"}}}",
 		     &s, &err),
 		0);
 	assert_true(s.lend && s.lend_shared && !s.kernel_kill);
@@ -114,6 +117,8 @@ static void every_key(void **state)
 	assert_int_equal(s.sale.cpu_floor, 500);
 	assert_int_equal(s.sale.memory_floor, 2048);
 	assert_false(s.plugins);
+	assert_false(s.view);
+	assert_string_equal(s.view_namespace, "ns");
 	assert_int_equal(s.share, 4);
 	assert_string_equal(s.kubelet, "/k");
 	settings_free(&s);
@@ -147,6 +152,8 @@ static void mistakes(void **state)
 		{ "{\"agent\":{\"oversale\":{\"cpu_ratio\":1001}}}", "cpu_ratio" },
 		{ "{\"agent\":{\"oversale\":{\"memory_floor\":\"much\"}}}", "memory_floor: " },
 		{ "{\"agent\":{\"oversale\":{\"vcpu\":1}}}", "unknown key" },
+		{ "{\"agent\":{\"cluster_view\":{\"namespace\":\"a/b\"}}}", "namespace is none" },
+		{ "{\"agent\":{\"cluster_view\":{\"on\":true}}}", "unknown key" },
 		{ "{\"agent\":[]}", "agent" },
 		{ "{", "line 1" },
 	};
