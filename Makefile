@@ -199,6 +199,7 @@ install: all ## PREFIX=/usr DESTDIR= SYSCONFDIR=/etc: programs, catalogue, manua
 	@$(call put,0755,$(B)/gpushare-runtime $(B)/gpusharectl,$(BINDIR))
 	@$(call put,0755,$(B)/gpushared $(B)/gpushare-controller,$(SBINDIR))
 	ln -sf gpusharectl $(DESTDIR)$(BINDIR)/kubectl-gpushare
+	@$(call put,0755,packaging/completion/kubectl_complete-gpushare,$(BINDIR))
 	$(INSTALL) -D -m 0644 packaging/completion/gpusharectl.bash \
 		$(DESTDIR)$(BASHCOMPDIR)/gpusharectl
 	ln -sf gpusharectl $(DESTDIR)$(BASHCOMPDIR)/kubectl-gpushare
@@ -225,7 +226,8 @@ install-dkms: ## DESTDIR=: the module's sources for DKMS, in /usr/src [root]
 
 # Takes away what install put there, and nothing that an administrator wrote.
 uninstall: ## take those away again [root]
-	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,gpushare-runtime gpusharectl kubectl-gpushare)
+	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,gpushare-runtime gpusharectl kubectl-gpushare \
+		kubectl_complete-gpushare)
 	rm -f $(addprefix $(DESTDIR)$(SBINDIR)/,gpushared gpushare-controller)
 	rm -f $(DESTDIR)$(UNITDIR)/gpushared.service
 	rm -f $(addprefix $(DESTDIR)$(BASHCOMPDIR)/,gpusharectl kubectl-gpushare)

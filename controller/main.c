@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/file.h"
 #include "common/identity.h"
 #include "common/log.h"
 #include "common/program.h"

@@ -196,7 +196,7 @@ static int run(int argc, char **argv)
 			return ctl_help(&ctl_config);
 		if (opt != 'o')
 			return CTL_USAGE;
-		r = ctl_read_format(&ctl_config, optarg, false, &format);
+		r = ctl_read_format(&ctl_config, optarg, 0, &format);
 		if (r != CTL_OK)
 			return r;
 	}

@@ -244,7 +244,8 @@ static int run(int argc, char **argv)
 			return CTL_USAGE;
 		if (opt == 'a')
 			all = true;
-		r = opt == 'o' ? ctl_read_format(&ctl_containers, optarg, true, &format) : CTL_OK;
+		r = opt == 'o' ? ctl_read_format(&ctl_containers, optarg, CTL_ALSO_WIDE, &format) :
+				 CTL_OK;
 		if (r != CTL_OK)
 			return r;
 	}

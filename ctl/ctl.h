@@ -22,7 +22,14 @@ struct ctl_verb {
 };
 
 extern const struct ctl_verb ctl_status, ctl_inspect, ctl_lend, ctl_reclaim, ctl_events, ctl_grant,
-	ctl_containers, ctl_spec, ctl_config, ctl_kmod, ctl_setup, ctl_doctor;
+	ctl_containers, ctl_spec, ctl_config, ctl_kmod, ctl_setup, ctl_doctor, ctl_top;
+
+/* Those that are about the cluster: what kubectl-gpushare has. */
+extern const struct ctl_verb ctl_cluster_inspect, ctl_cluster_top;
+
+/* How we were called, for messages: CTL_NAME or CTL_KUBECTL_NAME. */
+#define CTL_KUBECTL_NAME "kubectl gpushare"
+extern const char *ctl_name;
 
 /* Prints the verb's help to stdout; CTL_OK. */
 int ctl_help(const struct ctl_verb *verb);
@@ -40,6 +47,12 @@ int ctl_failed(const struct gs_err *err);
  */
 char *ctl_printable(char *s);
 
+/* How many bytes the UTF-8 character at @text has, and which it is; 0: it is none. */
+size_t ctl_read_char(const char *text, unsigned int *ret);
+
+/* Would a terminal obey it (C0, C1), or show what follows in another order (Unicode's marks)? */
+bool ctl_is_order(unsigned int c);
+
 /* "gpusharectl: <text>" to stderr. */
 __attribute__((format(printf, 1, 2))) void ctl_say(const char *fmt, ...);
 
@@ -50,10 +63,14 @@ __attribute__((format(printf, 1, 2))) void ctl_say(const char *fmt, ...);
 int ctl_getopt(const struct ctl_verb *verb, int argc, char **argv, const char *shorts,
 	       const struct option *longs);
 
-enum ctl_format { CTL_TABLE, CTL_WIDE, CTL_JSON };
+enum ctl_format { CTL_TABLE, CTL_WIDE, CTL_JSON, CTL_YAML };
+enum { CTL_ALSO_WIDE = 1, CTL_ALSO_YAML = 2 };
 
-/* Reads the value of -o. CTL_USAGE, after telling, where it is none (@wide: is "wide" one?). */
-int ctl_read_format(const struct ctl_verb *verb, const char *value, bool wide,
+/*
+ * Reads the value of -o: "json", and what @also has bits for. CTL_USAGE, after telling, where it is
+ * none.
+ */
+int ctl_read_format(const struct ctl_verb *verb, const char *value, unsigned int also,
 		    enum ctl_format *ret);
 
 /* Loads the configuration into an uninitialised @config; CTL_FAILED, after telling, if broken. */

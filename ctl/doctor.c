@@ -207,8 +207,7 @@ static int run(int argc, char **argv)
 		else if (opt == 'r')
 			return ctl_misused(&ctl_doctor, "--root takes an absolute path, not %s",
 					   optarg);
-		else if (opt == '?' ||
-			 ctl_read_format(&ctl_doctor, optarg, false, &format) != CTL_OK)
+		else if (opt == '?' || ctl_read_format(&ctl_doctor, optarg, 0, &format) != CTL_OK)
 			return CTL_USAGE;
 	}
 	if (optind < argc)

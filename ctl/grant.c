@@ -97,7 +97,7 @@ static int read_option(int opt, struct call *call)
 		call->revoke = optarg;
 		return CTL_OK;
 	case 'o':
-		return ctl_read_format(&ctl_grant, optarg, false, &call->format);
+		return ctl_read_format(&ctl_grant, optarg, 0, &call->format);
 	default:
 		return CTL_USAGE;
 	}

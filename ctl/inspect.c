@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gpusharectl inspect: every card, who has it, and why it is not lent. */
+/* gpusharectl inspect: every card, who has it, and why it is not lent; of this node or of all. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,314 +8,285 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/xalloc.h"
+#include "ctl/ask.h"
+#include "ctl/cards.h"
 #include "ctl/ctl.h"
-#include "ctl/picture.h"
+#include "ctl/inspect.h"
+#include "ctl/inspect_card.h"
 #include "ctl/table.h"
+#include "ctl/totals.h"
+#include "ctl/yaml.h"
 
-/* How much of an id is shown, and how much names a container. */
-#define SHORT_ID 12
-#define PREFIX_MIN 6
-
-/* What a container has to do with a card. */
-enum part { HOLDS, SHARES, BORROWS, N_PARTS };
-
-static const char *const part_key[N_PARTS] = { "holders", "sharers", "borrowers" };
-static const char *const part_label[N_PARTS] = { "held by", "shared with", "borrowed by" };
-
-/* Calls @each for the containers that have this part in the card. */
-static void each(const struct picture *pic, const struct pic_card *card, enum part part,
-		 void (*fn)(const struct pic_container *container, void *arg), void *arg)
-{
-	const struct pic_holding *holding = picture_holding_of(pic, card);
-
-	for (size_t i = 0; part == BORROWS && i < pic->n_borrowers; i++)
-		if (picture_uses(&pic->borrowers[i], card->name))
-			fn(&pic->borrowers[i], arg);
-	for (size_t i = 0; part != BORROWS && holding && i < holding->n_members; i++) {
-		const struct pic_container *c = &holding->members[i];
-		bool holds = c->role && strcmp(c->role, "holder") == 0;
-
-		if (picture_uses(c, card->name) && holds == (part == HOLDS))
-			fn(c, arg);
-	}
-}
-
-/* ---- Which cards are meant. */
-
-struct wanted {
-	const char *name;
-	bool whole; /* or the beginning of a container's id */
-	bool found;
+struct call {
+	const struct ctl_verb *verb;
+	bool cluster;
+	struct view_kubectl kubectl;
+	enum ctl_format format;
+	bool totals;
+	const char *name; /* of what is meant; NULL: all */
 };
 
-static void match_container(const struct pic_container *container, void *arg)
-{
-	struct wanted *wanted = arg;
-	size_t len = strlen(wanted->name);
+/* ---- Tables. */
 
-	if (wanted->whole)
-		wanted->found |= strcmp(container->id, wanted->name) == 0 ||
-				 (container->name && strcmp(container->name, wanted->name) == 0);
-	else
-		wanted->found |= len >= PREFIX_MIN &&
-				 strncmp(container->id, wanted->name, len) == 0;
+char *inspect_node(const struct view_node *node)
+{
+	char age[GS_DURATION_MAX];
+
+	if (!node->stale)
+		return gs_strdup(node->name ? node->name : "");
+	if (node->age_ms < 0)
+		return gs_asprintf("%s (stale)", node->name);
+	return gs_asprintf("%s (stale %s)", node->name,
+			   gs_duration_short((uint64_t)node->age_ms, age));
 }
 
-static bool matches(const struct picture *pic, const struct pic_card *card, const char *name,
-		    bool whole)
+static void add_wide(struct ctl_table *table, const struct inspect_card *of)
 {
-	struct wanted wanted = { .name = name, .whole = whole };
+	const struct pic_holding *holding = picture_holding_of(&of->node->pic, of->card);
+	cleanup_free char *tenants = inspect_tenants(of);
+	char touches[24] = "";
 
-	if (whole && (card == picture_card(pic, name) ||
-		      (card->holding && strcmp(card->holding, name) == 0)))
-		return true;
-	for (enum part part = HOLDS; part < N_PARTS; part++)
-		each(pic, card, part, match_container, &wanted);
-	return wanted.found;
+	if (holding && holding->touches >= 0)
+		(void)snprintf(touches, sizeof(touches), "%" PRId64, holding->touches);
+	ctl_table_add(table, of->card->vendor);
+	ctl_table_add(table, of->card->id);
+	ctl_table_add(table, of->card->holding);
+	ctl_table_add(table, tenants);
+	ctl_table_add(table, touches);
 }
 
-/* The cards that @name is about, in an array of its own; all without one. */
-static const struct pic_card **choose(const struct picture *pic, const char *name, size_t *ret_n)
+static void add_row(struct ctl_table *table, const struct inspect_card *of, const struct call *call)
 {
-	const struct pic_card **cards = gs_calloc(pic->n_cards + 1, sizeof(const void *));
-
-	*ret_n = 0;
-	for (int whole = 1; whole >= 0 && !*ret_n; whole--)
-		for (size_t i = 0; i < pic->n_cards; i++)
-			if (!name || matches(pic, &pic->cards[i], name, whole))
-				cards[(*ret_n)++] = &pic->cards[i];
-	return cards;
-}
-
-/* ---- Words. */
-
-static char *busy_text(const struct pic_card *card)
-{
-	return card->busy < 0 ? NULL : gs_asprintf("%.0f%%", card->busy * 100);
-}
-
-static char *memory_text(const struct pic_card *card)
-{
-	const double gib = 1024.0 * 1024 * 1024;
-
-	if (!card->memory_total)
-		return NULL;
-	return gs_asprintf("%.1f/%.1f GiB", (double)card->memory_used / gib,
-			   (double)card->memory_total / gib);
-}
-
-/* What becomes of a return that makes no call. */
-static char *stores_text(const struct pic_card *card)
-{
-	if (card->revocable > 0)
-		return gs_strdup("yes: a return that makes no call is held, too");
-	return gs_asprintf("no: a return that makes no call is seen by load at most%s%s%s",
-			   card->unrevocable ? " (" : "",
-			   card->unrevocable ? card->unrevocable : "",
-			   card->unrevocable ? ")" : "");
-}
-
-/* How long it has been in its state; NULL: not known. */
-static const char *since_text(const struct picture *pic, const struct pic_card *card, char *buf)
-{
-	const struct pic_holding *holding = picture_holding_of(pic, card);
-
-	if (!holding || holding->since_ms < 0)
-		return NULL;
-	return gs_duration_short((uint64_t)holding->since_ms, buf);
-}
-
-/* ---- The table. */
-
-static void add_label(const struct pic_container *container, void *arg)
-{
-	gs_strv_add(arg, picture_label(container));
-}
-
-static void add_row(struct ctl_table *table, const struct picture *pic, const struct pic_card *card)
-{
-	cleanup_free char *busy = busy_text(card), *memory = memory_text(card);
+	const struct picture *pic = &of->node->pic;
+	const struct pic_card *card = of->card;
+	cleanup_free char *busy = card_busy(card), *memory = card_memory(card);
 	char since[GS_DURATION_MAX];
 
+	if (call->cluster) {
+		cleanup_free char *node = inspect_node(of->node);
+
+		ctl_table_add(table, node);
+	}
 	ctl_table_add(table, card->name);
 	ctl_table_add(table, picture_state(pic, card));
-	ctl_table_add(table, since_text(pic, card, since));
+	ctl_table_add(table, card_since(pic, card, since));
 	for (enum part part = HOLDS; part < N_PARTS; part++) {
-		cleanup_strv struct gs_strv names = { 0 };
-		cleanup_free char *joined = NULL;
+		cleanup_free char *names = card_names(pic, card, part);
 
-		each(pic, card, part, add_label, &names);
-		joined = gs_strv_join(&names);
-		ctl_table_add(table, joined);
+		ctl_table_add(table, names);
 	}
 	ctl_table_add(table, busy);
 	ctl_table_add(table, memory);
+	if (call->format == CTL_WIDE)
+		add_wide(table, of);
 	ctl_table_add(table, picture_why_not(pic, card));
 }
 
-static void print_table(const struct picture *pic, const struct pic_card **cards, size_t n)
+static void print_table(const struct inspect_card *cards, size_t n, const struct call *call)
 {
-	static const char *const heading[] = { "CARD",	  "STATE",	 "SINCE",
-					       "HELD-BY", "SHARED-WITH", "BORROWED-BY",
-					       "BUSY",	  "MEMORY",	 "NOT-LENT" };
-	cleanup_table struct ctl_table table = { .columns = GS_ARRAY_SIZE(heading) };
+	static const char *const first[] = { "NODE", NULL };
+	static const char *const all[] = { "CARD",    "STATE",	     "SINCE",
+					   "HELD-BY", "SHARED-WITH", "BORROWED-BY",
+					   "BUSY",    "MEMORY",	     NULL };
+	static const char *const wide[] = { "VENDOR", "ID", "HOLDING", "TENANT", "TOUCHES", NULL };
+	static const char *const last[] = { "NOT-LENT", NULL };
+	cleanup_table struct ctl_table table = { 0 };
 
-	for (size_t i = 0; i < GS_ARRAY_SIZE(heading); i++)
-		ctl_table_add(&table, heading[i]);
+	if (call->cluster)
+		ctl_table_heading(&table, first);
+	ctl_table_heading(&table, all);
+	if (call->format == CTL_WIDE)
+		ctl_table_heading(&table, wide);
+	ctl_table_heading(&table, last);
 	for (size_t i = 0; i < n; i++)
-		add_row(&table, pic, cards[i]);
+		add_row(&table, &cards[i], call);
 	ctl_table_print(&table);
 }
 
-/* ---- All about one card: a line each. */
+/* ---- What is asked for. */
 
-/* Adds a line, unless there is nothing to say. */
-static void add_line(struct ctl_table *table, const char *what, const char *text)
+static void print_json(json_t *json, const struct call *call)
 {
-	if (!text)
-		return;
-	ctl_table_add(table, what);
-	ctl_table_add(table, text);
+	if (call->format == CTL_YAML)
+		yaml_print(json);
+	else
+		ctl_print_json(json);
 }
 
-struct lines {
-	struct ctl_table *table;
-	const char *what;
-};
-
-static void add_container(const struct pic_container *container, void *arg)
+static int show_totals(const struct view *view, const struct call *call)
 {
-	cleanup_free char *text = gs_asprintf("%s (id %.*s, %s)", picture_label(container),
-					      SHORT_ID, container->id, picture_life(container));
-	const struct lines *lines = arg;
+	cleanup_totals struct totals totals = { 0 };
+	cleanup_free char *summary = NULL;
 
-	add_line(lines->table, lines->what, text);
-}
-
-static void print_card(const struct picture *pic, const struct pic_card *card)
-{
-	const struct pic_holding *holding = picture_holding_of(pic, card);
-	cleanup_free char *busy = busy_text(card), *memory = memory_text(card);
-	cleanup_free char *stores = stores_text(card);
-	cleanup_table struct ctl_table table = { .columns = 2 };
-	char since[GS_DURATION_MAX], touches[24];
-
-	add_line(&table, "card", card->name);
-	add_line(&table, "vendor", card->vendor);
-	add_line(&table, "id", card->id);
-	add_line(&table, "uuid", card->uuid);
-	add_line(&table, "state", picture_state(pic, card));
-	add_line(&table, "since", since_text(pic, card, since));
-	add_line(&table, "not lent", picture_why_not(pic, card));
-	add_line(&table, "holding", card->holding);
-	if (holding && holding->touches >= 0) {
-		(void)snprintf(touches, sizeof(touches), "%" PRId64, holding->touches);
-		add_line(&table, "touches", touches);
+	totals_of(view, &totals);
+	if (call->format == CTL_JSON || call->format == CTL_YAML) {
+		print_json(totals_json(&totals), call);
+		return CTL_OK;
 	}
-	for (enum part part = HOLDS; part < N_PARTS; part++)
-		each(pic, card, part, add_container,
-		     &(struct lines){ .table = &table, .what = part_label[part] });
-	add_line(&table, "busy", busy);
-	add_line(&table, "memory", memory);
-	if (card->revocable >= 0)
-		add_line(&table, "revocable", stores);
-	if (card->strangers)
-		add_line(&table, "strangers", "a process that belongs to no container of it");
-	ctl_table_print(&table);
+	summary = view_summary(view);
+	puts(ctl_printable(summary));
+	(void)putchar('\n');
+	totals_print(&totals, call->cluster);
+	return CTL_OK;
 }
 
-/* ---- JSON. */
-
-static void add_json(const struct pic_container *container, void *arg)
+static void show_json(const struct inspect_card *cards, size_t n, const struct call *call)
 {
-	(void)json_array_append_new(arg, picture_json_container(container));
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(array, inspect_json(&cards[i]));
+	print_json(array, call);
 }
 
-static json_t *card_json(const struct picture *pic, const struct pic_card *card)
+/* What is missing from what is shown. */
+static void tell_gaps(const struct view *view)
 {
-	const struct pic_holding *holding = picture_holding_of(pic, card);
-	const char *why_not = picture_why_not(pic, card);
-	json_t *json = picture_json_card(pic, card);
-
-	(void)json_object_set_new(
-		json, "since_ms",
-		holding && holding->since_ms >= 0 ? json_integer(holding->since_ms) : json_null());
-	(void)json_object_set_new(
-		json, "touches",
-		holding && holding->touches >= 0 ? json_integer(holding->touches) : json_null());
-	(void)json_object_set_new(json, "why_not", why_not ? json_string(why_not) : json_null());
-	for (enum part part = HOLDS; part < N_PARTS; part++) {
-		json_t *containers = json_array();
-
-		each(pic, card, part, add_json, containers);
-		(void)json_object_set_new(json, part_key[part], containers);
-	}
-	return json;
+	for (size_t i = 0; i < view->wrong.n; i++)
+		ctl_say("%s", view->wrong.v[i]);
+	for (size_t i = 0; i < view->n; i++)
+		if (view->v[i].left_out)
+			ctl_say("node %s: %" PRIu64 " containers and cards had no room in its view",
+				view->v[i].name, view->v[i].left_out);
 }
 
-/* ---- The verb. */
-
-static int show(const struct gs_config *config, const char *name, enum ctl_format format)
+static int show(const struct view *view, const struct call *call)
 {
-	cleanup_picture struct picture pic = { 0 };
-	cleanup_free const struct pic_card **cards = NULL;
-	struct gs_err err = { 0 };
+	cleanup_free struct inspect_card *cards = NULL;
 	size_t n;
 
-	if (picture_ask(config, &pic, &err) < 0)
-		return ctl_failed(&err);
-	cards = choose(&pic, name, &n);
-	if (name && !n) {
-		ctl_say("no card, holding or container with a card is called %s", name);
+	tell_gaps(view);
+	if (call->totals)
+		return show_totals(view, call);
+	cards = inspect_choose(view, call->name, &n);
+	if (call->name && !n) {
+		ctl_say("no card, holding or container with a card is called %s", call->name);
 		return CTL_FAILED;
 	}
-	if (format == CTL_JSON) {
-		json_t *array = json_array();
-
-		for (size_t i = 0; i < n; i++)
-			(void)json_array_append_new(array, card_json(&pic, cards[i]));
-		ctl_print_json(array);
-	} else if (name) {
+	if (call->format == CTL_JSON || call->format == CTL_YAML) {
+		show_json(cards, n, call);
+	} else if (call->name && call->format == CTL_TABLE) {
 		for (size_t i = 0; i < n; i++) {
 			if (i)
 				(void)putchar('\n');
-			print_card(&pic, cards[i]);
+			inspect_print_card(&cards[i]);
 		}
 	} else if (n) {
-		print_table(&pic, cards, n);
+		print_table(cards, n, call);
+	} else if (call->cluster && !view->n) {
+		ctl_say("no node tells of its cards in namespace %s", call->kubectl.namespace);
 	} else {
-		ctl_say("the agent knows no card of this node");
+		ctl_say("the agent knows no card of %s", call->cluster ? "any node" : "this node");
 	}
 	return CTL_OK;
 }
 
-static int run(int argc, char **argv)
+static int look(const struct call *call, struct view *view)
+{
+	cleanup_config struct gs_config config = { 0 };
+	struct gs_err err = { 0 };
+	int r;
+
+	if (call->cluster) {
+		r = view_of_cluster(&call->kubectl, view, &err);
+	} else {
+		if (ctl_load_config(&config) != CTL_OK)
+			return CTL_FAILED;
+		r = view_of_agent(&config, CTL_ASK_MS, view, &err);
+	}
+	return r < 0 ? ctl_failed(&err) : CTL_OK;
+}
+
+bool inspect_cluster_option(int opt, struct view_kubectl *kubectl)
+{
+	switch (opt) {
+	case OPT_NODE:
+		kubectl->node = optarg;
+		return true;
+	case OPT_CONTEXT:
+		kubectl->context = optarg;
+		return true;
+	case OPT_KUBECONFIG:
+		kubectl->kubeconfig = optarg;
+		return true;
+	case 'n':
+		kubectl->namespace = optarg;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int read_options(int argc, char **argv, struct call *call, bool *ret_help)
 {
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
+		{ "totals", no_argument, NULL, 't' },
+		INSPECT_CLUSTER_OPTIONS,
 		{ NULL, 0, NULL, 0 },
 	};
-	cleanup_config struct gs_config config = { 0 };
-	enum ctl_format format = CTL_TABLE;
+	/* without those of the cluster */
+	static const struct option plain[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "totals", no_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const char *shorts = call->cluster ? ":ho:n:" : ":ho:";
 	int opt;
 
-	while ((opt = ctl_getopt(&ctl_inspect, argc, argv, ":ho:", longs)) != -1) {
+	while ((opt = ctl_getopt(call->verb, argc, argv, shorts, call->cluster ? longs : plain)) !=
+	       -1) {
+		if (inspect_cluster_option(opt, &call->kubectl))
+			continue;
 		if (opt == 'h')
-			return ctl_help(&ctl_inspect);
-		if (opt == '?' || ctl_read_format(&ctl_inspect, optarg, false, &format) != CTL_OK)
+			*ret_help = true;
+		else if (opt == 't')
+			call->totals = true;
+		else if (opt == '?' ||
+			 ctl_read_format(call->verb, optarg, CTL_ALSO_WIDE | CTL_ALSO_YAML,
+					 &call->format) != CTL_OK)
 			return CTL_USAGE;
 	}
+	call->name = argv[optind];
 	if (argc - optind > 1)
-		return ctl_misused(&ctl_inspect, "what is %s?", argv[optind + 1]);
-	if (ctl_load_config(&config) != CTL_OK)
-		return CTL_FAILED;
-	return show(&config, argv[optind], format);
+		return ctl_misused(call->verb, "what is %s?", argv[optind + 1]);
+	if (call->totals && call->name)
+		return ctl_misused(call->verb, "--totals are of all cards");
+	return CTL_OK;
+}
+
+static int run(const struct ctl_verb *verb, bool cluster, int argc, char **argv)
+{
+	struct call call = { .verb = verb,
+			     .cluster = cluster,
+			     .kubectl.namespace = INSPECT_NAMESPACE };
+	cleanup_view struct view view = { 0 };
+	bool help = false;
+	int r = read_options(argc, argv, &call, &help);
+
+	if (r != CTL_OK)
+		return r;
+	if (help)
+		return ctl_help(verb);
+	r = look(&call, &view);
+	return r == CTL_OK ? show(&view, &call) : r;
+}
+
+static int run_node(int argc, char **argv)
+{
+	return run(&ctl_inspect, false, argc, argv);
+}
+
+static int run_cluster(int argc, char **argv)
+{
+	return run(&ctl_cluster_inspect, true, argc, argv);
 }
 
 const struct ctl_verb ctl_inspect = {
 	.name = "inspect",
 	.summary = "each card: who has it, since when, why it is not lent",
-	.help = "usage: gpusharectl inspect [-o json] [CARD|HOLDING|CONTAINER]\n"
+	.help = "usage: gpusharectl inspect [-o json|yaml|wide] [CARD|HOLDING|CONTAINER]\n"
+		"       gpusharectl inspect --totals [-o json|yaml]\n"
 		"\n"
 		"Lists every card of this node: its state and since when, who holds it, whom it\n"
 		"is shared with, who borrows it, its load and memory, and why it is not lent.\n"
@@ -323,8 +294,40 @@ const struct ctl_verb ctl_inspect = {
 		"UUID), a holding, or a container (NS/POD/CONTAINER, or its id or at least the\n"
 		"first six characters of that).\n"
 		"\n"
-		"  -o json  JSON instead: an array of cards\n"
+		"  -o wide   also vendor, id, holding, the holder's account, touches\n"
+		"  -o json   JSON instead: an array of cards; yaml likewise\n"
+		"  --totals  how many cards each pod and each tenant holds, has lent, shares and\n"
+		"            borrows; a tenant is a pod's account (user_id), or its namespace\n"
 		"\n"
 		"Example: gpusharectl inspect team-a/dev/main\n",
-	.run = run,
+	.run = run_node,
+};
+
+const struct ctl_verb ctl_cluster_inspect = {
+	.name = "inspect",
+	.summary = "each card of the cluster: who has it, since when, why it is not lent",
+	.help = "usage: kubectl gpushare inspect [-o json|yaml|wide] [--node NODE]\n"
+		"                                [CARD|HOLDING|CONTAINER]\n"
+		"       kubectl gpushare inspect --totals [-o json|yaml] [--node NODE]\n"
+		"\n"
+		"Lists every card of every node whose agent tells the cluster: its state and\n"
+		"since when, who holds it, whom it is shared with, who borrows it, its load and\n"
+		"memory, and why it is not lent. With a name, all about the cards that it is\n"
+		"about: a card (its name, id or UUID), a holding, or a container\n"
+		"(NS/POD/CONTAINER, or its id or at least the first six characters of that).\n"
+		"A node that has told nothing for eleven minutes is marked stale.\n"
+		"\n"
+		"  -o wide            also vendor, id, holding, the holder's account, touches\n"
+		"  -o json            JSON instead: an array of cards; yaml likewise\n"
+		"  --totals           how many cards each pod and each tenant holds, has lent,\n"
+		"                     shares and borrows; a tenant is the account (user_id) of a\n"
+		"                     pod, or its namespace\n"
+		"  --node NODE        that node alone\n"
+		"  -n, --namespace NAMESPACE\n"
+		"                     where agents write; otherwise gpushare-system\n"
+		"  --context NAME, --kubeconfig FILE\n"
+		"                     as of kubectl, which has to be in PATH\n"
+		"\n"
+		"Example: kubectl gpushare inspect --node gpu-7 -o wide\n",
+	.run = run_cluster,
 };

@@ -128,7 +128,7 @@ int ctl_kmod_follow(const struct ctl_verb *verb, int argc, char **argv, bool nam
 			if (!f.count)
 				return ctl_misused(verb, "-n takes a number, not %s", optarg);
 		}
-		if (opt == 'o' && ctl_read_format(verb, optarg, false, &f.format) != CTL_OK)
+		if (opt == 'o' && ctl_read_format(verb, optarg, 0, &f.format) != CTL_OK)
 			return CTL_USAGE;
 	}
 	if (optind < argc)

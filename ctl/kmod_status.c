@@ -337,7 +337,7 @@ int ctl_kmod_status(int argc, char **argv)
 			return ctl_help(&ctl_kmod);
 		if (opt == '?')
 			return CTL_USAGE;
-		if (ctl_read_format(&ctl_kmod, optarg, false, &format) != CTL_OK)
+		if (ctl_read_format(&ctl_kmod, optarg, 0, &format) != CTL_OK)
 			return CTL_USAGE;
 	}
 	if (optind < argc)

@@ -49,6 +49,9 @@ static void read_containers(const json_t *array, struct pic_container **ret, siz
 		c->id = text(o, "id");
 		c->name = text(o, "name");
 		c->role = text(o, "role");
+		c->user_id = text(o, "user_id");
+		c->partition = text(o, "partition");
+		c->memory_used = count(o, "memory_used");
 		c->running = flag(o, "running");
 		c->ending = flag(o, "ending");
 		list(o, "cards", &c->cards);
@@ -68,6 +71,9 @@ static void read_card(const json_t *o, struct pic_card *card)
 	card->uuid = text(o, "uuid");
 	card->holding = text(o, "holding");
 	card->busy = json_is_number(busy) ? json_number_value(busy) : -1;
+	/* some tools tell of more than there is */
+	if (card->busy > 1)
+		card->busy = 1;
 	card->memory_used = used > 0 ? (uint64_t)used : 0;
 	card->memory_total = total > 0 ? (uint64_t)total : 0;
 	card->strangers = flag(o, "strangers");
@@ -207,6 +213,15 @@ const char *picture_life(const struct pic_container *container)
 	if (container->ending)
 		return "ending";
 	return container->running ? "running" : "gone";
+}
+
+size_t picture_run(const struct gs_strv *list, size_t i)
+{
+	size_t n = 1;
+
+	while (i + n < list->n && strcmp(list->v[i], list->v[i + n]) == 0)
+		n++;
+	return n;
 }
 
 /* ---- What is wrong. */

@@ -14,7 +14,9 @@
 /* Strings are the answer's; NULL where they are not told. */
 struct pic_container {
 	const char *id, *name, *role;
+	const char *user_id, *partition; /* whose it is, as the platform says */
 	bool running, ending;
+	int64_t memory_used; /* bytes, on all its cards; -1: not known */
 	struct gs_strv cards;
 };
 
@@ -82,6 +84,9 @@ const char *picture_label(const struct pic_container *container);
 
 /* "running", "ending" or "gone". */
 const char *picture_life(const struct pic_container *container);
+
+/* How many of the sorted list are the same as its @i-th: at least 1. */
+size_t picture_run(const struct gs_strv *list, size_t i);
 
 /* What is wrong, a sentence each. */
 void picture_problems(const struct picture *pic, struct gs_strv *ret);

@@ -11,9 +11,10 @@ static json_t *number(int64_t n)
 
 json_t *picture_json_container(const struct pic_container *c)
 {
-	return json_pack("{s:s,s:s?,s:s?,s:b,s:b,s:o}", "id", c->id, "name", c->name, "role",
-			 c->role, "running", c->running, "ending", c->ending, "cards",
-			 gs_json_list(&c->cards));
+	return json_pack("{s:s,s:s?,s:s?,s:b,s:b,s:o,s:s?,s:s?,s:o}", "id", c->id, "name", c->name,
+			 "role", c->role, "running", c->running, "ending", c->ending, "cards",
+			 gs_json_list(&c->cards), "user_id", c->user_id, "partition", c->partition,
+			 "memory_used", number(c->memory_used));
 }
 
 json_t *picture_json_card(const struct picture *pic, const struct pic_card *card)

@@ -7,11 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "ctl/ctl.h"
 
-/* How many bytes the UTF-8 character at @s has, and which it is; 0: it is none. */
-static size_t read_char(const unsigned char *s, unsigned int *ret)
+const char *ctl_name = CTL_NAME;
+
+size_t ctl_read_char(const char *text, unsigned int *ret)
 {
+	const unsigned char *s = (const unsigned char *)text;
 	static const unsigned int least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	size_t len = s[0] < 0x80     ? 1 :
 		     s[0] >> 5 == 6  ? 2 :
@@ -32,8 +35,7 @@ static size_t read_char(const unsigned char *s, unsigned int *ret)
 	return *ret >= least[len] && *ret <= 0x10ffff ? len : 0;
 }
 
-/* Would a terminal obey it (C0, C1), or show what follows in another order (Unicode's marks)? */
-static bool is_order(unsigned int c)
+bool ctl_is_order(unsigned int c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
@@ -43,9 +45,9 @@ char *ctl_printable(char *s)
 {
 	for (char *p = s; *p;) {
 		unsigned int c;
-		size_t len = read_char((const unsigned char *)p, &c);
+		size_t len = ctl_read_char(p, &c);
 
-		if (len == 0 || is_order(c))
+		if (len == 0 || ctl_is_order(c))
 			(void)memset(p, '?', len ? len : 1);
 		p += len ? len : 1;
 	}
@@ -57,7 +59,7 @@ static void say(const char *fmt, va_list ap)
 	char line[GS_ERR_MAX];
 
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
-	(void)fprintf(stderr, "%s: %s\n", CTL_NAME, ctl_printable(line));
+	(void)fprintf(stderr, "%s: %s\n", ctl_name, ctl_printable(line));
 }
 
 void ctl_say(const char *fmt, ...)
@@ -82,7 +84,7 @@ int ctl_misused(const struct ctl_verb *verb, const char *fmt, ...)
 	va_start(ap, fmt);
 	say(fmt, ap);
 	va_end(ap);
-	(void)fprintf(stderr, "Try '%s %s --help'.\n", CTL_NAME, verb->name);
+	(void)fprintf(stderr, "Try '%s %s --help'.\n", ctl_name, verb->name);
 	return CTL_USAGE;
 }
 
@@ -110,15 +112,33 @@ int ctl_getopt(const struct ctl_verb *verb, int argc, char **argv, const char *s
 	return opt == ':' ? '?' : opt;
 }
 
-int ctl_read_format(const struct ctl_verb *verb, const char *value, bool wide, enum ctl_format *ret)
+int ctl_read_format(const struct ctl_verb *verb, const char *value, unsigned int also,
+		    enum ctl_format *ret)
 {
-	if (strcmp(value, "json") == 0)
-		*ret = CTL_JSON;
-	else if (wide && strcmp(value, "wide") == 0)
-		*ret = CTL_WIDE;
-	else
-		return ctl_misused(verb, "-o takes json%s, not %s", wide ? " or wide" : "", value);
-	return CTL_OK;
+	static const struct {
+		const char *name;
+		enum ctl_format format;
+		unsigned int also;
+	} formats[] = {
+		{ "json", CTL_JSON, 0 },
+		{ "yaml", CTL_YAML, CTL_ALSO_YAML },
+		{ "wide", CTL_WIDE, CTL_ALSO_WIDE },
+	};
+	char list[32] = "";
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(formats); i++) {
+		size_t len = strlen(list);
+
+		if (formats[i].also & ~also)
+			continue;
+		if (strcmp(value, formats[i].name) == 0) {
+			*ret = formats[i].format;
+			return CTL_OK;
+		}
+		(void)snprintf(list + len, sizeof(list) - len, "%s%s", len ? " or " : "",
+			       formats[i].name);
+	}
+	return ctl_misused(verb, "-o takes %s, not %s", list, value);
 }
 
 int ctl_load_config(struct gs_config *config)

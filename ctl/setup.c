@@ -321,7 +321,7 @@ static int take_option(struct options *options, int opt)
 		node->systemd_cgroup = optarg[0] == 's';
 		return CTL_OK;
 	case 'o':
-		return ctl_read_format(&ctl_setup, optarg, false, &options->format);
+		return ctl_read_format(&ctl_setup, optarg, 0, &options->format);
 	default:
 		return CTL_USAGE;
 	}

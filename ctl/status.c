@@ -35,16 +35,6 @@ static void states_of(const struct picture *pic, struct gs_strv *ret)
 	gs_strv_sort(ret);
 }
 
-/* How many of the sorted list are the same as its @i-th. */
-static size_t run_of(const struct gs_strv *list, size_t i)
-{
-	size_t n = 1;
-
-	while (i + n < list->n && strcmp(list->v[i], list->v[i + n]) == 0)
-		n++;
-	return n;
-}
-
 /* ---- For people. */
 
 static void print_line(char *line)
@@ -60,8 +50,9 @@ static void print_cards(const struct picture *pic)
 
 	states_of(pic, &states);
 	gs_buf_addf(&line, "cards: %zu", pic->n_cards);
-	for (size_t i = 0; i < states.n; i += run_of(&states, i))
-		gs_buf_addf(&line, "%s%zu %s", i ? ", " : " (", run_of(&states, i), states.v[i]);
+	for (size_t i = 0; i < states.n; i += picture_run(&states, i))
+		gs_buf_addf(&line, "%s%zu %s", i ? ", " : " (", picture_run(&states, i),
+			    states.v[i]);
 	gs_buf_adds(&line, states.n ? ")" : "");
 	print_line(gs_buf_steal(&line));
 }
@@ -187,9 +178,9 @@ static json_t *to_json(const struct picture *pic, const struct gs_strv *problems
 	cleanup_strv struct gs_strv states = { 0 };
 
 	states_of(pic, &states);
-	for (size_t i = 0; i < states.n; i += run_of(&states, i))
+	for (size_t i = 0; i < states.n; i += picture_run(&states, i))
 		(void)json_object_set_new(counts, states.v[i],
-					  json_integer((json_int_t)run_of(&states, i)));
+					  json_integer((json_int_t)picture_run(&states, i)));
 	for (size_t i = 0; i < pic->n_cards; i++)
 		(void)json_array_append_new(cards, picture_json_card(pic, &pic->cards[i]));
 	for (size_t i = 0; i < pic->n_holdings; i++)
@@ -237,7 +228,7 @@ static int run(int argc, char **argv)
 	while ((opt = ctl_getopt(&ctl_status, argc, argv, ":ho:", longs)) != -1) {
 		if (opt == 'h')
 			return ctl_help(&ctl_status);
-		if (opt == '?' || ctl_read_format(&ctl_status, optarg, false, &format) != CTL_OK)
+		if (opt == '?' || ctl_read_format(&ctl_status, optarg, 0, &format) != CTL_OK)
 			return CTL_USAGE;
 	}
 	if (optind < argc)

@@ -16,6 +16,12 @@ struct ctl_table {
 /* Adds a cell, "-" where @text is NULL or empty; ctl_printable() makes it fit for a terminal. */
 void ctl_table_add(struct ctl_table *table, const char *text);
 
+/* Adds columns with these headings (NULL at the end), before anything else is added. */
+void ctl_table_heading(struct ctl_table *table, const char *const *names);
+
+/* Appends each row as a line, without its newline. */
+void ctl_table_lines(const struct ctl_table *table, struct gs_strv *ret);
+
 /* Prints the rows to stdout. */
 void ctl_table_print(const struct ctl_table *table);
 

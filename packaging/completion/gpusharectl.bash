@@ -17,13 +17,17 @@ _gpusharectl_values() {
 	case $2/$3 in
 	*/-o)
 		# -o json, or -o json|wide
-		"$1" "$2" --help 2>/dev/null | sed -n 's/.*\[-o \([a-z|]*\)\].*/\1/p' | tr '|' '\n'
+		"$1" "$2" --help 2>/dev/null | sed -n 's/.*\[-o \([a-z|]*\)\].*/\1/p' |
+			tr '|' '\n' | sort -u
 		;;
 	setup/--containerd) printf '%s\n' 1 2 ;;
 	setup/--cgroup-driver) printf '%s\n' systemd cgroupfs ;;
 	config/config) echo check ;;
 	kmod/kmod) printf '%s\n' status watch events ;;
 	setup/*) printf '%s\n' k3s rke2 crio containerd docker podman ;;
+	*/--node)
+		timeout 3 "$1" inspect 2>/dev/null | awk 'NR > 1 { print $1 }' | sort -u
+		;;
 	inspect/* | lend/* | reclaim/* | grant/--card)
 		# The agent may hang; nobody waits for it at a prompt.
 		timeout 1 "$1" inspect 2>/dev/null | awk 'NR > 1 { print $1 }'

@@ -69,7 +69,8 @@ node() {
 	   {"id": "bbbbbbbbbbbbbbbbbbbb", "name": "team-b/dev/main", "role": "holder",
 	    "running": true, "cards": ["nvidia-G1"]},
 	   {"id": "cccccccccccccccccccc", "name": "team-b/job/train", "role": "target",
-	    "running": true, "cards": ["nvidia-G1"]}]},
+	    "running": true, "cards": ["nvidia-G1"], "user_id": "u-7", "partition": "gold",
+	    "memory_used": 1073741824}]},
 	 {"holding": "uid-c/main", "state": "idle", "cards": ["nvidia-G2"], "lend": true,
 	  "members": [
 	   {"id": "dddddddddddddddddddd", "role": "holder", "running": false,
@@ -82,7 +83,9 @@ node() {
 @test "a wrong call is 2 and says where help is" {
 	local call
 	for call in 'status x' 'status -o' 'status -o wide' 'status -x' 'inspect a b' \
-		'inspect -o yaml' 'inspect --nope' 'lend' 'lend a b' 'lend -x a' 'reclaim' \
+		'inspect -o xml' 'inspect --nope' 'inspect --node n' 'inspect --totals x' 'top x' \
+		'top --interval 1' 'top --interval 100ms' 'top --interval 2h' 'top --count 0' \
+		'top --count 1x' 'top -n ns' 'lend' 'lend a b' 'lend -x a' 'reclaim' \
 		'reclaim a b' 'reclaim --timeout' 'reclaim --timeout 5 a' 'reclaim --timeout 0 a' \
 		'reclaim --timeout 2h a' 'reclaim -o json a' 'events x' 'events -n 0' \
 		'events -o wide' 'grant --spot' 'grant --spot --to a/b/c' \
@@ -185,7 +188,10 @@ node() {
 ('active', 5000, 100, False, 'other pods share it'), ('idle', None, None, True, None)]" ]
 	[ "$(json 'd["holdings"][1]["members"][1]')" = "{'id': 'cccccccccccccccccccc', \
 'name': 'team-b/job/train', 'role': 'target', 'running': True, 'ending': False, \
-'cards': ['nvidia-G1']}" ]
+'cards': ['nvidia-G1'], 'user_id': 'u-7', 'partition': 'gold', \
+'memory_used': 1073741824}" ]
+	[ "$(json '[d["borrowers"][0][k] for k in ("user_id", "partition", "memory_used")]')" = \
+		'[None, None, None]' ]
 	[ "$(json 'd["borrowers"][0]["name"], d["borrowers"][0]["ending"]')" = \
 		"('team-s/spot/one', False)" ]
 }
@@ -281,6 +287,37 @@ node() {
 	[ "$(json '[c["card"] for c in d], d[0]["sharers"][0]["name"]')" = \
 		"(['nvidia-G1'], 'team-b/job/train')" ]
 	agent_says_nothing
+}
+
+@test "inspect -o wide and yaml" {
+	node
+	ctl inspect -o wide
+	got 0 'BUSY +MEMORY +VENDOR +ID +HOLDING +TENANT +TOUCHES +NOT-LENT' ''
+	got 0 'nvidia-G0 +lent .* nvidia +G0 +uid-a/main +- +9 +-'
+	ctl inspect -o wide team-a/dev/main
+	[ "$(wc -l <<<"$output")" -eq 2 ]
+	ctl inspect -o json
+	local as_json=$output
+	ctl inspect -o yaml
+	got 0 '^- card: nvidia-G0' ''
+	/usr/bin/python3 -c 'import json, sys, yaml
+assert yaml.safe_load(sys.argv[1]) == json.loads(sys.argv[2])' "$output" "$as_json"
+}
+
+@test "inspect --totals counts for each pod and each tenant" {
+	node
+	ctl inspect --totals
+	got 0 '^cards: 4 \(1 active, 1 free, 1 idle, 1 lent\)..POD +TENANT +PARTITION +HELD' ''
+	got 0 'team-a/dev +team-a +- +1 +1 +0 +0 +-'
+	got 0 'team-b/job +u-7 +gold +0 +0 +1 +0 +1.0 GiB'
+	got 0 'TENANT +PARTITION +PODS +HELD +LENT +SHARED +BORROWED +MEMORY'
+	got 0 'team-s +- +1 +0 +0 +0 +1 +-'
+	ctl inspect --totals -o json
+	[ "$(json '[(p["pod"], p["node"], p["held"], p["borrowed"]) for p in d["pods"]]')" = \
+		"[('dddddddddddddddddddd', None, 1, 0), ('team-a/dev', None, 1, 0), \
+('team-b/dev', None, 1, 0), ('team-b/job', None, 0, 0), ('team-s/spot', None, 0, 1)]" ]
+	[ "$(json 'sorted(d["tenants"][0])')" = "['borrowed', 'held', 'lent', 'memory_used', \
+'partition', 'pods', 'shared', 'tenant']" ]
 }
 
 # An answer without anything in it is an empty picture, and no crash.

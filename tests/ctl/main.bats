@@ -26,7 +26,7 @@ load common
 	ctl --help
 	got 0 'status.*inspect.*lend.*reclaim.*events.*grant.*containers.*spec.*config' ''
 	got 0 'config.*setup.*doctor.*kmod' ''
-	for verb in status inspect lend reclaim events containers grant config spec setup \
+	for verb in status inspect top lend reclaim events containers grant config spec setup \
 		doctor kmod; do
 		ctl "$verb" --help
 		got 0 "^usage: gpusharectl $verb" ''
@@ -36,8 +36,19 @@ load common
 	got 0 "^gpusharectl $(<VERSION)$" ''
 }
 
-@test "kubectl-gpushare is the same program" {
+@test "kubectl-gpushare is the same program, with what is about the cluster" {
+	local verb
 	ln -s "$bin/gpusharectl" "$dir/kubectl-gpushare"
+	for verb in inspect top; do
+		run "$dir/kubectl-gpushare" "$verb" --help
+		[ "$status" -eq 0 ]
+		[[ $output == "usage: kubectl gpushare $verb"*Example:\ * ]]
+	done
+	run "$dir/kubectl-gpushare" --help
+	[[ $output == 'usage: kubectl gpushare VERB'*inspect*top* && $output != *lend\ * ]]
+	run "$dir/kubectl-gpushare" lend x
+	[ "$status" -eq 2 ]
+	[[ $output == *'kubectl gpushare: no verb lend'*'called there: gpusharectl lend'* ]]
 	run "$dir/kubectl-gpushare" --version
 	[ "$status" -eq 0 ]
 	[ "$output" = "gpusharectl $(<VERSION)" ]

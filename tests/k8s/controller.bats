@@ -89,7 +89,7 @@ pod() {
 		--as=system:serviceaccount:gpushare-system:gpushare-agent
 }
 
-@test "controller: an agent's account writes no view, nor the configuration, without a node's token" {
+@test "controller: an agent's account writes no ConfigMap without a node's token" {
 	local name agent=system:serviceaccount:gpushare-system:gpushare-agent
 	for name in gpushare-node-n1 other; do
 		fails_with "its own node's view alone" kubectl create configmap "$name" \
