@@ -79,3 +79,25 @@ zsh_completes() {
 	[ "$(zsh_completes gpusharectl kmod '')" = "$(printf '%s\n' status watch events)" ]
 	[ "$(zsh_completes gpusharectl config check '')" = files ]
 }
+
+# asks WORD...: what kubectl is told for "kubectl gpushare WORD...", without texts beside words.
+asks() {
+	mkdir -p "$dir/path"
+	ln -sf "$bin/gpusharectl" "$dir/path/kubectl-gpushare"
+	PATH=$dir/path:$PATH packaging/completion/kubectl_complete-gpushare "$@" | cut -f1 |
+		paste -sd' '
+}
+
+@test "kubectl's own completion of kubectl gpushare" {
+	cat >"$dir/kubectl" <<-'EOT'
+		#!/bin/sh
+		echo '{"items":[{"metadata":{"name":"gpushare-node-n1"},"data":{"status.json":
+		"{\"v\":1,\"cards\":[{\"card\":\"c1\"}]}"}}]}' | tr -d '\n'
+	EOT
+	chmod +x "$dir/kubectl"
+	[ "$(asks '')" = 'inspect top :4' ]
+	[ "$(asks inspect -o '')" = 'json wide yaml :4' ]
+	[[ $(asks top --) == *--count*--interval*--node*' :4' ]]
+	export PATH=$dir:$PATH
+	[ "$(asks inspect --node '')" = 'n1 :4' ]
+}

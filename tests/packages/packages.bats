@@ -60,11 +60,13 @@ script() {
 	diff - <(files gpusharectl) <<-END
 		/usr/bin/gpusharectl
 		/usr/bin/kubectl-gpushare
+		/usr/bin/kubectl_complete-gpushare
 		/usr/libexec/gpushare/gpushare-spec
 		/usr/share/bash-completion/completions/gpusharectl
 		/usr/share/bash-completion/completions/kubectl-gpushare
 		/usr/share/man/man8/gpusharectl.8.gz
 		/usr/share/man/man8/kubectl-gpushare.8.gz
+		/usr/share/man/man8/kubectl_complete-gpushare.8.gz
 		/usr/share/zsh/vendor-completions/_gpusharectl
 	END
 	for file in /usr/lib/systemd/system/gpushared.service /usr/sbin/gpushared \

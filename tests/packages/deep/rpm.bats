@@ -32,7 +32,8 @@ deb_files() {
 }
 names() {
 	sed 's|^/lib/|/usr/lib/|; s|\.gz$||; s|/vendor-completions/|/site-functions/|' |
-		grep -vE '^/usr/share/(doc|licenses|lintian)/|/kubectl-gpushare\.8|\.build-id/' |
+		grep -vE '^/usr/share/(doc|licenses|lintian)/|\.build-id/' |
+		grep -vE '/kubectl(-|_complete-)gpushare\.8' |
 		LC_ALL=C sort
 }
 
