@@ -6,31 +6,10 @@
 source "$BATS_TEST_DIRNAME/cluster.sh"
 
 setup_file() {
-	local file host=gpushare-controller.gpushare-system.svc path
 	control_wants || return 0
 	node_start
 	control_start
-	local base=$GS_TOP/packaging/k8s/base
-	for file in $(awk '/^  - / { print $2 }' "$base/kustomization.yaml"); do
-		kubectl apply -f - <"$base/$file"
-	done
-	# There is no node to run it and no proxy for its Service: one process, found by its name.
-	node_exec /bin/sh -c "echo '127.0.0.1 $host' >>/etc/hosts"
-	for path in 0 1; do
-		kubectl patch mutatingwebhookconfiguration gpushare --type=json -p \
-			"[{'op':'replace','path':'/webhooks/$path/clientConfig','value':{
-			'url':'https://$host:8443/admit'}}]"
-	done
-	kubectl create token -n gpushare-system gpushare-controller >"$NODE_DIR/controller.token"
-	cat >"$NODE_DIR/controller.json" <<-EOT
-		{"vendor_dirs": ["$GS_TOP/vendors"], "controller": {
-		  "namespace": "gpushare-system", "data_classes": ["gpushare-data"],
-		  "platform_users": ["system:serviceaccount:gpushare-system:gpushare-controller"],
-		  "kubernetes": {"server": "$CLUSTER_SERVER", "ca_file": "$NODE_DIR/pki/ca.crt",
-		                 "token_file": "$NODE_DIR/controller.token"}}}
-	EOT
-	node_spawn controller "$GS_BUILD/gpushare-controller" --config "$NODE_DIR/controller.json"
-	within 40 grep -q "authorities are written" "$NODE_DIR/log/controller"
+	controller_packaged
 }
 
 setup() {

@@ -170,6 +170,7 @@ def test_rights():
          policy["matchConditions"][0]["expression"], policy)
     need("oldObject.spec.nodeName == variables.nodes[0]" in
          policy["validations"][0]["expression"], policy)
+    need("request.name == variables.nodes[0]" in policy["validations"][1]["expression"], policy)
 
 
 def test_view():

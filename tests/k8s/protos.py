@@ -11,10 +11,16 @@ import grpc
 PROTOS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../agent/proto")
 
 
-def load(directory):
-    """The messages' classes, of device plugins and of PodResources."""
+def make(directory):
+    """Writes the messages' classes there."""
     subprocess.run(["protoc", f"--proto_path={PROTOS}", f"--python_out={directory}",
                     "deviceplugin.proto", "podresources.proto"], check=True)
+
+
+def load(directory):
+    """The messages' classes, of device plugins and of PodResources; made if they are not there."""
+    if not os.path.exists(f"{directory}/podresources_pb2.py"):
+        make(directory)
     sys.path.insert(0, directory)
     return (importlib.import_module("deviceplugin_pb2"),
             importlib.import_module("podresources_pb2"))

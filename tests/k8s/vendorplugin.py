@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A vendor's device plugin, in the place of NVIDIA's.
 
-    vendorplugin.py WORK-DIR RESOURCE ID=NODE[,NODE...] ...
+    vendorplugin.py WORK-DIR RESOURCE VARIABLE SHARED-NODE[,NODE...] ID=NODE[,NODE...] ...
 
 It serves RESOURCE to the kubelet of /var/lib/kubelet, and registers again whenever that one is
 another. A container gets the nodes of its devices, those that all cards share, and their ids in
-NVIDIA_VISIBLE_DEVICES. What happens is a JSON object a line on stdout.
+the environment VARIABLE. What happens is a JSON object a line on stdout.
 """
 import json
 import os
@@ -17,7 +17,6 @@ import grpc
 import protos
 
 PLUGINS = "/var/lib/kubelet/device-plugins"
-SHARED = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"]
 
 
 def tell(**what):
@@ -25,9 +24,11 @@ def tell(**what):
 
 
 class Plugin:
-    def __init__(self, work, resource, devices):
+    def __init__(self, work, resource, variable, shared, devices):
         self.pb, _ = protos.load(work)
         self.resource = resource
+        self.variable = variable
+        self.shared = shared
         self.devices = devices  # id: nodes
         self.socket = "vendor-" + resource.replace("/", "-") + ".sock"
 
@@ -46,8 +47,8 @@ class Plugin:
             names = list(asked.devices_ids)
             tell(allocated=names)
             got = answer.container_responses.add()
-            got.envs["NVIDIA_VISIBLE_DEVICES"] = ",".join(names)
-            for node in [n for name in names for n in self.devices[name]] + SHARED:
+            got.envs[self.variable] = ",".join(names)
+            for node in [n for name in names for n in self.devices[name]] + self.shared:
                 got.devices.add(container_path=node, host_path=node, permissions="rw")
         return answer
 
@@ -89,9 +90,10 @@ class Plugin:
 
 
 def main():
-    work, resource, *devices = sys.argv[1:]
+    work, resource, variable, shared, *devices = sys.argv[1:]
     parsed = dict(device.split("=", 1) for device in devices)
-    Plugin(work, resource, {name: nodes.split(",") for name, nodes in parsed.items()}).run()
+    Plugin(work, resource, variable, shared.split(","),
+           {name: nodes.split(",") for name, nodes in parsed.items()}).run()
 
 
 main()

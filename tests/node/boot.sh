@@ -14,6 +14,8 @@
 #	--cgroup LAYOUT   v2 (default), v1 or hybrid (version 1 with cgroup2 beside it)
 #	--no-modules      fakegpu and gpushare are not loaded before the command runs
 #	--no-agent        gpushared is not started
+#	--cluster         the node of the control plane that tests/k8s/vm.sh started: with a
+#	                  network that leads there, and its folders CLUSTER_DIR and KUBE
 #	--append WORDS    for the kernel's command line: fakegpu.cards=8, for instance
 #	--timeout S       seconds until it counts as hung (300)
 #	--log FILE        the kernel's messages (default: DIR/console.log); the journal of a command
@@ -38,13 +40,14 @@ name=$1
 shift
 kernel_line "$name"
 build=$VM_TOP/build/node/$name
-smp=2 mem=2048 thread=single cgroup=v2 append='' limit=300 log='' shell=''
+smp=2 mem=2048 thread=single cgroup=v2 append='' limit=300 log='' shell='' cluster=''
 modules=(fakegpu gpushare) agent=1 extra=() command=()
 while (($# > 0)); do
 	case $1 in
 	--shell) shell=1 && shift ;;
 	--no-modules) modules=() && shift ;;
 	--no-agent) agent='' && shift ;;
+	--cluster) cluster=1 && shift ;;
 	--)
 		shift
 		command=("$@")
@@ -81,10 +84,11 @@ overlay_modules "$overlay" "${modules[@]}"
 ((${#extra[@]} == 0)) || cp -a "${extra[@]}" "$overlay/vm/extra"
 cp "$K_DIR/release" "$overlay/vm"
 echo 1 >"$overlay/vm/slow"
+[[ -z $cluster ]] || declare -p "${!CLUSTER_@}" | sed 's/^declare -x //' >"$overlay/vm/cluster"
 if ((${#command[@]} > 0)); then
 	printf '%s\n' "${command[*]@Q}" >"$overlay/vm/command"
 fi
 # shellcheck disable=SC2034 # for node_boot
 NODE_SMP=$smp NODE_MEM=$mem NODE_THREAD=$thread NODE_CGROUP=$cgroup NODE_APPEND=$append \
-	NODE_SHELL=$shell NODE_DRIVE=,snapshot=on
+	NODE_SHELL=$shell NODE_DRIVE=,snapshot=on NODE_CLUSTER=${cluster:+$CLUSTER_DIR}
 node_boot "$name" "$NODE_IMAGE" "$overlay" "$work" "$limit" "$log"

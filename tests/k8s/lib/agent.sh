@@ -80,3 +80,41 @@ controller_is_asked() {
 	POD_ANNOTATIONS='gpushare.k8s.io/vcpu: "1"' pod_spec probe |
 		kubectl create --dry-run=server -f - 2>&1 | grep -q 'denied the request'
 }
+
+# manifests_apply: what packaging/k8s brings to a cluster. Its pods are made by nobody: they have no
+# image here.
+manifests_apply() {
+	local file base=$GS_TOP/packaging/k8s/base
+	for file in $(awk '/^  - / { print $2 }' "$base/kustomization.yaml"); do
+		kubectl apply -f - <"$base/$file" >/dev/null
+	done
+	kubectl scale -n gpushare-system deployment/gpushare-controller --replicas=0 >/dev/null
+}
+
+# controller_packaged [PLATFORM-USER…]: gpushare-controller with the rights that these manifests
+# give, asked by their webhook; those users may write what only the platform may. There is no proxy
+# for its Service: it is one process beside the control plane, found by its name.
+controller_packaged() {
+	local hook user users='' host=gpushare-controller.gpushare-system.svc
+	for user in system:serviceaccount:gpushare-system:gpushare-controller "$@"; do
+		users+="${users:+, }\"$user\""
+	done
+	manifests_apply
+	node_exec /bin/sh -c "echo '127.0.0.1 $host' >>/etc/hosts"
+	for hook in 0 1; do
+		kubectl patch mutatingwebhookconfiguration gpushare --type=json -p \
+			"[{'op':'replace','path':'/webhooks/$hook/clientConfig','value':{
+			'url':'https://$host:8443/admit'}}]" >/dev/null
+	done
+	kubectl create token -n gpushare-system gpushare-controller >"$NODE_DIR/controller.token"
+	cat >"$NODE_DIR/controller.json" <<-EOT
+		{"vendor_dirs": ["$GS_TOP/vendors", "$GS_TOP/tests/fakegpu"], "controller": {
+		  "namespace": "gpushare-system", "data_classes": ["gpushare-data"],
+		  "platform_users": [$users],
+		  "shadow": {"image": "${IMAGE_PAUSE:-none}", "quiet": "5s"},
+		  "kubernetes": {"server": "$CLUSTER_SERVER", "ca_file": "$NODE_DIR/pki/ca.crt",
+		                 "token_file": "$NODE_DIR/controller.token"}}}
+	EOT
+	node_spawn controller "$GS_BUILD/gpushare-controller" --config "$NODE_DIR/controller.json"
+	within 40 grep -q "authorities are written" "$NODE_DIR/log/controller"
+}

@@ -4,7 +4,7 @@
 # client's for each part. What each is called decides what RBAC lets it do: "PKI certificates and
 # requirements", Kubernetes documentation.
 
-# certs_make: all of them, for a control plane and a node at $CLUSTER_IP.
+# certs_make: all of them, for a control plane at $CLUSTER_IP and a node at $CLUSTER_NODE_IP.
 certs_make() {
 	local dir=$NODE_DIR/pki
 	mkdir -m 0700 "$dir"
@@ -17,7 +17,7 @@ certs_make() {
 	certs_sign apiserver /CN=kube-apiserver serverAuth "IP:$CLUSTER_IP,IP:127.0.0.1,$(
 		)IP:$CLUSTER_SERVICE_IP,DNS:kubernetes.default.svc,DNS:localhost"
 	certs_sign kubelet-server "/O=system:nodes/CN=system:node:$CLUSTER_NODE" serverAuth \
-		"IP:$CLUSTER_IP,DNS:$CLUSTER_NODE"
+		"IP:$CLUSTER_NODE_IP,DNS:$CLUSTER_NODE"
 	# The API server itself, towards the kubelet (logs, exec).
 	certs_sign apiserver-client /O=system:masters/CN=kube-apiserver-kubelet-client clientAuth
 

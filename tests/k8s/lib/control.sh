@@ -7,6 +7,8 @@
 
 # Not 127.0.0.1: the API server and the kubelet refuse to be known by it.
 export CLUSTER_IP=10.99.0.1 CLUSTER_NODE=node-1
+# The node's; it is another one where the node is a machine of its own (vm.sh).
+export CLUSTER_NODE_IP=$CLUSTER_IP
 export CLUSTER_SERVICES=10.96.0.0/16 CLUSTER_SERVICE_IP=10.96.0.1
 export CLUSTER_SERVER=https://$CLUSTER_IP:6443
 

@@ -30,7 +30,7 @@ kubelet_start() {
 kubelet_run() {
 	node_spawn kubelet "$KUBE/kube" kubelet --config "$NODE_DIR/kubelet.yaml" \
 		--kubeconfig "$NODE_DIR/kubelet.conf" --hostname-override "$CLUSTER_NODE" \
-		--node-ip "$CLUSTER_IP"
+		--node-ip "$CLUSTER_NODE_IP"
 }
 
 # Its pods go on.
@@ -73,8 +73,10 @@ kubelet_surroundings() {
 	done
 }
 
+# kubelet_config [MEMBER…]: prints it, with these instead of those about this machine's cgroups.
 kubelet_config() {
 	local pki=$NODE_DIR/pki
+	(($# > 0)) || set -- "cgroupDriver: cgroupfs" "cgroupRoot: $NODE_CGROUP"
 	cat <<-EOT
 		apiVersion: kubelet.config.k8s.io/v1beta1
 		kind: KubeletConfiguration
@@ -83,8 +85,6 @@ kubelet_config() {
 		tlsCertFile: $pki/kubelet-server.crt
 		tlsPrivateKeyFile: $pki/kubelet-server.key
 		containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
-		cgroupDriver: cgroupfs
-		cgroupRoot: $NODE_CGROUP
 		failCgroupV1: false
 		failSwapOn: false
 		makeIPTablesUtilChains: false
@@ -96,4 +96,5 @@ kubelet_config() {
 		evictionHard: {memory.available: 1Mi, nodefs.available: 0%, imagefs.available: 0%}
 		imageGCHighThresholdPercent: 100
 	EOT
+	printf '%s\n' "$@"
 }

@@ -7,7 +7,8 @@
 vendor_plugin_start() {
 	mkdir -p "$NODE_DIR/vendorplugin"
 	node_spawn vendorplugin "$GS_PYTHON" "$GS_TOP/tests/k8s/vendorplugin.py" \
-		"$NODE_DIR/vendorplugin" nvidia.com/gpu \
+		"$NODE_DIR/vendorplugin" nvidia.com/gpu NVIDIA_VISIBLE_DEVICES \
+		/dev/nvidiactl,/dev/nvidia-uvm,/dev/nvidia-uvm-tools \
 		card-0=/dev/nvidia0 card-1=/dev/nvidia1
 }
 

@@ -6,6 +6,7 @@
 # and the folder OVERLAY laid over it; /vm/command in there is what runs. Before, the caller sets
 # NODE_SMP, NODE_MEM, NODE_THREAD, NODE_CGROUP, NODE_SHELL (see boot.sh), NODE_APPEND (for the
 # command line) and NODE_DRIVE (options of the drive: ",snapshot=on" leaves the image as it is).
+# NODE_CLUSTER is empty, or the folder of a control plane that the node joins.
 # The journal of a command that failed becomes LOG with .journal for .log. Status: see qemu_run.
 node_boot() {
 	local name=$1 image=$2 overlay=$3 work=$4 limit=$5 log=$6 append
@@ -32,6 +33,12 @@ node_boot() {
 	QEMU+=(-kernel "$K_DIR/boot" -initrd "$work/initrd"
 		-append "$append vm.shell=${NODE_SHELL:-} $NODE_APPEND"
 		-drive "file=$image,format=raw,if=virtio,cache=unsafe$NODE_DRIVE")
+	if [[ -n ${NODE_CLUSTER:-} ]]; then
+		QEMU+=(-netdev "user,id=net,hostfwd=tcp:$CLUSTER_NODE_IP:10250-:10250"
+			-device virtio-net-pci,netdev=net)
+		node_share cluster "$NODE_CLUSTER"
+		node_share kube "$KUBE"
+	fi
 	if [[ -n ${NODE_SHELL:-} ]]; then
 		"${QEMU[@]}" -serial mon:stdio
 		return
@@ -42,4 +49,9 @@ node_boot() {
 	qemu_run "$name" "$limit" "$log" "$work" \
 		-chardev "file,id=journal,path=$NODE_JOURNAL" \
 		-device "virtserialport,chardev=journal,name=journal,nr=3"
+}
+
+# node_share TAG FOLDER: the node can mount that folder of the machine, to read it.
+node_share() {
+	QEMU+=(-virtfs "local,path=$2,mount_tag=$1,security_model=none,readonly=on,multidevs=remap")
 }

@@ -27,7 +27,6 @@ image_get() {
 			return 0
 		fi
 		NODE_CRICTL=''
-		root_packages+=(python3-grpcio python3-protobuf)
 	fi
 	key=$({
 		image_root_key

@@ -7,7 +7,7 @@
 root_packages=(
 	systemd-sysv dbus kmod procps strace util-linux
 	containerd runc podman crun netavark conmon catatonit fuse-overlayfs
-	python3
+	python3 python3-grpcio python3-protobuf
 	libjansson4 libmnl0 libuv1 libcurl4 libmicrohttpd12 libseccomp2 libcap2
 	libgrpc29 libprotobuf-c1
 )

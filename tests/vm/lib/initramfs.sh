@@ -5,8 +5,8 @@
 
 # Modules of the kernel that tests may ask for with modprobe; their dependencies come along. What a
 # kernel has built in, or not at all, is passed over.
-guest_modules=(virtio_pci virtio_console virtio_blk ext4 crc32c_generic overlay 9p 9pnet_virtio
-	veth bridge fuse loop)
+guest_modules=(virtio_pci virtio_console virtio_blk virtio_net ext4 crc32c_generic overlay 9p
+	9pnet_virtio veth bridge fuse loop)
 
 # Sets BASE_CPIO for the kernel of kernel_get.
 initramfs_base() {
