@@ -12,74 +12,7 @@ source /vm/suite/lib.sh
 source /vm/suite/agent.inc
 source /vm/suite/cluster.inc
 
-lend='"gpushare.k8s.io/lend": "true", "gpushare.k8s.io/lend-after": "3s"'
-# All of the node's processors, between the two of them.
-sold='{"fakegpu.example/card": "1", "cpu": "950m", "memory": "64Mi"}'
-
-# The spot pods of a Deployment. They ignore being told to end.
-spot_deployment() {
-	kubectl create -f - <<-END
-		{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "job"},
-		 "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "job"}},
-		  "template": {"metadata": {"labels": {"app": "job"}},
-		   "spec": $(pod_template \
-			'{"gpushare/spot-gpu": "1", "cpu": "500m", "memory": "32Mi"}' /bin/sh -c \
-			"trap '' TERM; for n in 0 1; do [ -e /dev/fakegpu\$n ] && exec fgpu alloc \
-			/dev/fakegpu\$n 512M , hold /dev/fakegpu\$n; done")}}}
-	END
-}
-
-# spot_pod: the name of the only one that is not on its way out.
-spot_pod() {
-	kubectl get pods -l app=job -o json | "$GS_PYTHON" -c 'import json, sys
-print(*[p["metadata"]["name"] for p in json.load(sys.stdin)["items"]
-        if "deletionTimestamp" not in p["metadata"]])'
-}
-
-# spot_runs: and has its memory on the card $n.
-spot_runs() {
-	kubectl get pods -o wide
-	uses "$n" $mib512
-}
-
-spot_waits() {
-	local pod
-	pod=$(spot_pod)
-	[[ -n $pod && $pod != "$spot" ]] && events_say "pod/$pod" 'Insufficient gpushare/spot-gpu'
-}
-
-pod_gone() {
-	! kubectl get pod "$1" 2>&1
-}
-
-# away USER: the card of that pod is lent.
-away() {
-	wait_for $long state_is "$n" lent
-}
-
-# returns TOKEN: his call, and how it was.
-returns() {
-	echo 1 >/sys/kernel/debug/fakegpu/clear
-	before=$(held)
-	check "$say: the user is back, and his call is served" \
-		in_pod dev fgpu echo "/dev/fakegpu$n" "$1"
-	is "$say: he was held" $(($(held) - before)) 1
-	check "$say: it reached the driver once, when the spot pod's memory was free" \
-		served_clean "$n" "$1"
-}
-
-check "the node is in the cluster, with kubelet, agent and the vendor's plugin" cluster_join
-check "it offers two cards" wait_for $long node_offers $resource 2
-kubectl get node "$CLUSTER_NODE" -o yaml | sed 's/^/# /'
-
-pod_spec dev "$sold" "$lend" | kubectl create -f - >/dev/null
-pod_spec busy "$sold" | kubectl create -f - >/dev/null
-for pod in dev busy; do
-	check "the reserved pod $pod runs" wait_for 120 pod_phase $pod Running
-done
-n=0
-in_pod dev fgpu try open /dev/fakegpu0 >/dev/null || n=1
-check "its user uses the card" in_pod dev fgpu echo "/dev/fakegpu$n" 1
+reserved_pods
 pod_spec more '{"cpu": "500m"}' | kubectl create -f - >/dev/null
 check "all processors are sold" wait_for $long events_say pod/more 'Insufficient cpu'
 kubectl delete pod more --now >/dev/null
