@@ -279,14 +279,17 @@ static uint64_t events_so_far(void)
 	return status.event_seq;
 }
 
-/* Until no event comes any more; its number. */
+/*
+ * Until no event comes any more; its number. The one that says how many had no place comes when the
+ * worker has time for it, which takes a while where everything is checked.
+ */
 static uint64_t quiet(void)
 {
 	uint64_t now = events_so_far(), before;
 
 	do {
 		before = now;
-		sleep_ms(300);
+		sleep_ms(1000);
 		now = events_so_far();
 	} while (now != before);
 	return now;
