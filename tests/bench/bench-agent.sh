@@ -13,8 +13,8 @@
 #	DELETES		how many returns and deletions under a kubelet (3)
 #
 # QEMU's clock counts instructions here (boot.sh --icount), so that results do not depend on the
-# machine: a nanosecond is an instruction, of which a real processor does a few in that time. Under a
-# kubelet it is the time of this machine that is measured, as both parts of that ratio wait.
+# machine: a nanosecond is an instruction, of which a real processor does a few in that time. Under
+# a kubelet it is the time of this machine that is measured, as both parts of that ratio wait.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/vm/lib/common.sh

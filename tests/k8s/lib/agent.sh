@@ -85,7 +85,7 @@ controller_is_asked() {
 # image here.
 manifests_apply() {
 	local file base=$GS_TOP/packaging/k8s/base
-	for file in $(awk '/^  - / { print $2 }' "$base/kustomization.yaml"); do
+	awk '/^  - / { print $2 }' "$base/kustomization.yaml" | while read -r file; do
 		kubectl apply -f - <"$base/$file" >/dev/null
 	done
 	kubectl scale -n gpushare-system deployment/gpushare-controller --replicas=0 >/dev/null

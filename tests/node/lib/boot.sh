@@ -34,6 +34,7 @@ node_boot() {
 		-append "$append vm.shell=${NODE_SHELL:-} $NODE_APPEND"
 		-drive "file=$image,format=raw,if=virtio,cache=unsafe$NODE_DRIVE")
 	if [[ -n ${NODE_CLUSTER:-} ]]; then
+		# shellcheck disable=SC2054 # QEMU's own lists
 		QEMU+=(-netdev "user,id=net,hostfwd=tcp:$CLUSTER_NODE_IP:10250-:10250"
 			-device virtio-net-pci,netdev=net)
 		node_share cluster "$NODE_CLUSTER"

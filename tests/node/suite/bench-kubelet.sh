@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A part of tests/bench/bench-agent.sh: the user's return takes a card from a spot pod, and, in
 # turns, the API server is asked to delete such a pod, which does not end by itself, with the grace
-# that pods have by default. Prints "# NAME VALUE" lines, in microseconds. CLUSTER_PAIRS (3): how often.
+# that pods have by default. Prints "# NAME VALUE" lines, in microseconds. CLUSTER_PAIRS (3): how
+# often.
 # runs: cluster
 # boot: --cluster --mem 3072
 # seconds: 3000

@@ -3,8 +3,8 @@
 # Suite scripts, chosen by their heads, run in as few boots as possible, as one TAP stream. For
 # those who run them: tests/vm/run.sh and tests/node/run.sh. A script's head may have
 #
-#	# runs: LEVEL       the first level at which it runs (default: full); `cluster`: only where it
-#	                    is named, by tests/k8s/vm.sh
+#	# runs: LEVEL       the first level at which it runs (default: full); `cluster`: only where
+#	                    it is named, by tests/k8s/vm.sh
 #	# kernels: NAME...  the only ones that it runs on
 #	# boot: OPTIONS     of boot.sh; scripts with the same options share one boot
 #	# seconds: N        how long it may take (default: 120)
