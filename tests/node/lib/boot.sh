@@ -33,26 +33,34 @@ node_boot() {
 	QEMU+=(-kernel "$K_DIR/boot" -initrd "$work/initrd"
 		-append "$append vm.shell=${NODE_SHELL:-} $NODE_APPEND"
 		-drive "file=$image,format=raw,if=virtio,cache=unsafe$NODE_DRIVE")
-	if [[ -n ${NODE_CLUSTER:-} ]]; then
-		# shellcheck disable=SC2054 # QEMU's own lists
-		QEMU+=(-netdev "user,id=net,hostfwd=tcp:$CLUSTER_NODE_IP:10250-:10250"
-			-device virtio-net-pci,netdev=net)
-		node_share cluster "$NODE_CLUSTER"
-		node_share kube "$KUBE"
-	fi
 	if [[ -n ${NODE_SHELL:-} ]]; then
-		"${QEMU[@]}" -serial mon:stdio
+		node_cluster
+		"${QEMU[@]}" -serial mon:stdio "${NODE_DEVICES[@]}"
 		return
 	fi
 	NODE_JOURNAL=${log%.log}.journal
 	rm -f "$NODE_JOURNAL"
 	mkdir -p "${log%/*}"
-	qemu_run "$name" "$limit" "$log" "$work" \
+	node_cluster
+	qemu_run "$name" "$limit" "$log" "$work" "${NODE_DEVICES[@]}" \
 		-chardev "file,id=journal,path=$NODE_JOURNAL" \
 		-device "virtserialport,chardev=journal,name=journal,nr=3"
 }
 
+# node_cluster: sets NODE_DEVICES, by which a node reaches its control plane. They come behind all
+# others: the number of a virtio device is a part of its ports' names.
+node_cluster() {
+	NODE_DEVICES=()
+	[[ -n ${NODE_CLUSTER:-} ]] || return 0
+	# shellcheck disable=SC2054 # QEMU's own lists
+	NODE_DEVICES=(-netdev "user,id=net,hostfwd=tcp:$CLUSTER_NODE_IP:10250-:10250"
+		-device virtio-net-pci,netdev=net)
+	node_share cluster "$NODE_CLUSTER"
+	node_share kube "$KUBE"
+}
+
 # node_share TAG FOLDER: the node can mount that folder of the machine, to read it.
 node_share() {
-	QEMU+=(-virtfs "local,path=$2,mount_tag=$1,security_model=none,readonly=on,multidevs=remap")
+	NODE_DEVICES+=(-virtfs
+		"local,path=$2,mount_tag=$1,security_model=none,readonly=on,multidevs=remap")
 }

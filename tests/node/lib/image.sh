@@ -42,6 +42,7 @@ image_get() {
 }
 
 image_root_key() {
+	# shellcheck disable=SC2154 # of root.sh
 	echo "${root_packages[@]}"
 	declare -f root_make_tree
 }
