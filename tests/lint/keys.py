@@ -28,6 +28,7 @@ TYPES = {"STRING": ("string", "path"), "BOOL": ("boolean",), "UINT": ("number",)
 SECTIONS = {"gs_agent_keys": ("THE AGENT", None), "gs_http_keys": ("THE AGENT", "http"),
             "gs_plugins_keys": ("THE AGENT", "device_plugins"),
             "gs_oversale_keys": ("THE AGENT", "oversale"),
+            "gs_view_keys": ("THE AGENT", "cluster_view"),
             "gs_kube_node_keys": ("THE AGENT", "kubernetes"),
             "gs_controller_keys": ("THE CONTROLLER", None),
             "gs_shadow_keys": ("THE CONTROLLER", "shadow"),

@@ -20,15 +20,18 @@ COMPLETION = ("packaging/completion/gpusharectl.bash", "packaging/completion/_gp
 LONGS = re.compile(r"struct option \w+\[\] = \{(.*?)\n\t\};(.*?)\n\}", re.S)
 LONG = re.compile(r'\{\s*"([a-z-]+)",\s*\w+_argument')
 SHORTS = re.compile(r'ctl_getopt\(&?(\w+), argc, argv, ":([a-z:]*)"')
+OF_CLUSTER = re.compile(r'(call->cluster) \? ":([a-z:]*)"')
 VERB = re.compile(r'^const struct ctl_verb ctl_\w+ = \{\n\t\.name = "(\w+)",(.*?)^\};', re.M | re.S)
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 OPTION = re.compile(r"(?<![\w/-])(--?[a-z][a-z-]*)")
 # Not of one verb, or of a part of it.
-PARTS = {"kmod_status.c": ["kmod"], "kmod_watch.c": ["kmod"], "kmod_events.c": ["kmod", "events"]}
+PARTS = {"inspect.c": ["inspect"], "top.c": ["top"], "kmod_status.c": ["kmod"], "kmod_watch.c": ["kmod"], "kmod_events.c": ["kmod", "events"]}
 SERVICES = {"agent/main.c": "docs/man/gpushared.8",
             "controller/main.c": "docs/man/gpushare-controller.8",
             "runtime/hook.c": "docs/man/gpushare-runtime.8"}
 HELP = {"-h", "--help"}
+# As parts of kubectl gpushare these take the options of ctl/inspect.h, too.
+CLUSTER = {"inspect.c", "top.c"}
 
 found = []
 
@@ -42,6 +45,10 @@ def text_of(code):
     return "".join(LITERAL.findall(code)).replace("\\n", "\n").replace('\\"', '"')
 
 
+def cluster_options():
+    return read("ctl/inspect.h").replace("\\\n", "")
+
+
 def in_code():
     """{verb: options}, {verb: help}"""
     options, helps = {}, {}
@@ -50,7 +57,9 @@ def in_code():
         for name, body in VERB.findall(text):
             helps[name] = text_of(body.partition(".help =")[2])
         for longs, rest in LONGS.findall(text):
-            call = SHORTS.search(rest)
+            if os.path.basename(path) in CLUSTER:
+                longs += cluster_options()
+            call = SHORTS.search(rest) or OF_CLUSTER.search(rest)
             if not call:
                 found.append(f"{path}: options without ctl_getopt(): this check is too old")
                 continue
@@ -94,6 +103,11 @@ def in_page():
         verb = part.split()[0]
         sections.setdefault(verb, set()).update(
             flags(line for line in part.split("\n") if line.startswith(".It Fl ")))
+    part = text.partition(".Sh THE CLUSTER")[2].partition("\n.Sh ")[0]
+    cluster = flags(line for line in part.split("\n") if line.startswith(".It Fl "))
+    cluster &= {"--" + name for name in LONG.findall(cluster_options())} | {"-n"}
+    for name in CLUSTER:
+        sections.setdefault(name.replace(".c", ""), set()).update(cluster)
     return synopsis, sections
 
 
