@@ -7,7 +7,7 @@ setup() {
 	cd "$BATS_TEST_DIRNAME/../.."
 	dir=$BATS_TEST_TMPDIR/tree
 	mkdir "$dir"
-	cp -r --parents docs/man packaging/completion ctl runtime {agent,controller}/main.c "$dir"
+	cp -r --parents docs/man packaging/completion ctl runtime {agent,controller}/main.c common/program.c "$dir"
 }
 
 check() {
@@ -56,8 +56,8 @@ finds() {
 
 @test "a check of doctor, an option of a service" {
 	sed -i 's/{ "dev-char", doctor/{ "links", doctor/' "$dir/ctl/doctor.c"
-	sed -i 's/{ "config", required/{ "file", required/' "$dir/agent/main.c"
+	sed -i 's/{ "config", required/{ "file", required/' "$dir/common/program.c"
 	finds "section doctor: the list of checks lacks links"
 	finds "section doctor: the list of checks has dev-char"
-	finds "docs/man/gpushared.8: --file of agent/main.c is missing"
+	finds "docs/man/gpushared.8: --file of common/program.c is missing"
 }

@@ -26,9 +26,9 @@ LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 OPTION = re.compile(r"(?<![\w/-])(--?[a-z][a-z-]*)")
 # Not of one verb, or of a part of it.
 PARTS = {"inspect.c": ["inspect"], "top.c": ["top"], "kmod_status.c": ["kmod"], "kmod_watch.c": ["kmod"], "kmod_events.c": ["kmod", "events"]}
-SERVICES = {"agent/main.c": "docs/man/gpushared.8",
-            "controller/main.c": "docs/man/gpushare-controller.8",
-            "runtime/hook.c": "docs/man/gpushare-runtime.8"}
+SERVICES = {"docs/man/gpushared.8": ["agent/main.c", "common/program.c"],
+            "docs/man/gpushare-controller.8": ["controller/main.c", "common/program.c"],
+            "docs/man/gpushare-runtime.8": ["runtime/hook.c"]}
 HELP = {"-h", "--help"}
 # As parts of kubectl gpushare these take the options of ctl/inspect.h, too.
 CLUSTER = {"inspect.c", "top.c"}
@@ -154,11 +154,12 @@ def check_doctor():
 
 
 def check_services():
-    for path, page in SERVICES.items():
+    for page, paths in SERVICES.items():
         have = flags(read(page).split("\n"))
-        for name in LONG.findall(read(path)):
-            if name != "help" and "--" + name not in have:
-                found.append(f"{page}: --{name} of {path} is missing")
+        for path in paths:
+            for name in LONG.findall(read(path)):
+                if name != "help" and "--" + name not in have:
+                    found.append(f"{page}: --{name} of {path} is missing")
 
 
 def main():
