@@ -190,7 +190,7 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 int settings_load(struct settings *settings, const char *path, struct gs_err *err)
 {
 	cleanup_free char *text = NULL;
-	struct js root, agent;
+	struct js root, agent = { 0 };
 	struct gs_doc doc;
 	int r;
 

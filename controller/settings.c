@@ -130,7 +130,7 @@ static int load(struct controller_settings *s, const struct gs_config *config, s
 {
 	cleanup_catalogue struct gs_catalogue cat = { 0 };
 	cleanup_free char *text = NULL;
-	struct js root, object;
+	struct js root, object = { 0 };
 	struct gs_doc doc;
 	int r;
 
