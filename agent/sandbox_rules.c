@@ -53,6 +53,8 @@ static const char *const allowed[] = {
 	"kill", "tkill", "tgkill", "pidfd_open", "pidfd_send_signal", "wait4", "waitid",
 	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "rt_sigpending",
 	"sigaltstack",
+	/* gRPC's mutexes ask for the priority of who waits */
+	"sched_getparam", "sched_getscheduler",
 	/* who, when, how much */
 	"getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups",
 	"capget", "getrlimit", "prlimit64", "getrusage", "times", "sysinfo", "uname",
