@@ -79,9 +79,9 @@ fi
 
 say="after the reboot"
 check "$say: the node is in the cluster again" cluster_join
-check "$say: the reserved pod runs again" wait_for 240 in_pod dev fgpu try open /dev/fakegpuctl
+check "$say: the reserved pod runs again" wait_for 240 in_pod dev fgpu open /dev/fakegpuctl
 n=0
-in_pod dev fgpu try open /dev/fakegpu0 >/dev/null || n=1
+in_pod dev fgpu open /dev/fakegpu0 >/dev/null || n=1
 check "$say: its user uses the card" in_pod dev fgpu echo "/dev/fakegpu$n" 1
 check "$say: he is away, and a spot pod has his card" wait_for 300 spot_runs
 spot=$(spot_pod)
