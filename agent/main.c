@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 	settings_init(&agent.settings);
 	r = gs_program_options(argc, argv, usage, &agent.config);
 	if (r >= 0)
-		return r;
+		goto out;
 	r = gs_config_load(&agent.config, NULL, &err);
 	if (r == 0)
 		r = settings_load(&agent.settings, agent.config.path, &err);
@@ -184,7 +184,9 @@ int main(int argc, char **argv)
 		r = run(&agent, &err);
 	if (r < 0)
 		(void)fprintf(stderr, "gpushared: %s\n", err.msg);
+	r = r < 0 ? 1 : 0;
+out:
 	settings_free(&agent.settings);
 	gs_config_free(&agent.config);
-	return r < 0 ? 1 : 0;
+	return r;
 }

@@ -152,7 +152,7 @@ int main(int argc, char **argv)
 	controller_settings_init(&controller.settings);
 	r = gs_program_options(argc, argv, usage, &controller.config);
 	if (r >= 0)
-		return r;
+		goto out;
 	r = gs_config_load(&controller.config, NULL, &err);
 	if (r == 0)
 		r = controller_settings_load(&controller.settings, &controller.config, &err);
@@ -162,7 +162,9 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		(void)fprintf(stderr, "gpushare-controller: %s\n", err.msg);
+	r = r < 0 ? 1 : 0;
+out:
 	controller_settings_free(&controller.settings);
 	gs_config_free(&controller.config);
-	return r < 0 ? 1 : 0;
+	return r;
 }
