@@ -62,6 +62,7 @@ lend_round() {
 	check "$say: the spot pod is deleted" wait_for 180 pod_gone "$spot"
 	check "$say: the next one waits" wait_for 180 spot_waits
 	check "$say: the user's pod was not touched" unharmed dev "$user"
+	check "$say: the user goes away" goes_away
 }
 
 # shellcheck disable=SC2154 # of the runner
