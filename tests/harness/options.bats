@@ -7,7 +7,8 @@ setup() {
 	cd "$BATS_TEST_DIRNAME/../.."
 	dir=$BATS_TEST_TMPDIR/tree
 	mkdir "$dir"
-	cp -r --parents docs/man packaging/completion ctl runtime {agent,controller}/main.c common/program.c "$dir"
+	cp -r --parents docs/man packaging/completion ctl runtime {agent,controller}/main.c \
+		common/program.c "$dir"
 }
 
 check() {

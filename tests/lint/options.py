@@ -25,7 +25,8 @@ VERB = re.compile(r'^const struct ctl_verb ctl_\w+ = \{\n\t\.name = "(\w+)",(.*?
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 OPTION = re.compile(r"(?<![\w/-])(--?[a-z][a-z-]*)")
 # Not of one verb, or of a part of it.
-PARTS = {"inspect.c": ["inspect"], "top.c": ["top"], "kmod_status.c": ["kmod"], "kmod_watch.c": ["kmod"], "kmod_events.c": ["kmod", "events"]}
+PARTS = {"inspect.c": ["inspect"], "top.c": ["top"], "kmod_status.c": ["kmod"],
+         "kmod_watch.c": ["kmod"], "kmod_events.c": ["kmod", "events"]}
 SERVICES = {"docs/man/gpushared.8": ["agent/main.c", "common/program.c"],
             "docs/man/gpushare-controller.8": ["controller/main.c", "common/program.c"],
             "docs/man/gpushare-runtime.8": ["runtime/hook.c"]}
