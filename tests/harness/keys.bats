@@ -3,29 +3,18 @@
 # tests/lint/keys.py finds a key, an annotation, a label or a resource that code and docs do not
 # agree about.
 
+source "$BATS_TEST_DIRNAME/agree.bash"
+
 setup() {
+	export lint=keys
 	cd "$BATS_TEST_DIRNAME/../.."
 	dir=$BATS_TEST_TMPDIR/tree
 	mkdir "$dir"
 	cp -r --parents README.md docs common include packaging ctl controller "$dir"
 }
 
-check() {
-	run /usr/bin/python3 tests/lint/keys.py "$dir"
-	printf '%s\n' "$output"
-}
-
-# finds TEXT: the check fails, and says it.
-finds() {
-	check
-	[ "$status" -eq 1 ]
-	grep -qF -- "$1" <<<"$output"
-}
-
 @test "they agree" {
-	check
-	[ "$status" -eq 0 ]
-	[ -z "$output" ]
+	agrees
 }
 
 @test "a key of the configuration that the page lacks, and one that the code lacks" {

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/lint/metrics.py finds a metric that code, page, rules and dashboards do not agree about.
 
+source "$BATS_TEST_DIRNAME/agree.bash"
+
 setup() {
+	export lint=metrics
 	cd "$BATS_TEST_DIRNAME/../.."
 	dir=$BATS_TEST_TMPDIR/tree
 	mkdir -p "$dir"/{docs,packaging}
@@ -11,18 +14,8 @@ setup() {
 	cp -r packaging/{prometheus,grafana} "$dir/packaging"
 }
 
-# finds TEXT: the check fails, and says it.
-finds() {
-	run /usr/bin/python3 tests/lint/metrics.py "$dir"
-	printf '%s\n' "$output"
-	[ "$status" -eq 1 ]
-	grep -qF -- "$1" <<<"$output"
-}
-
 @test "they agree" {
-	run /usr/bin/python3 tests/lint/metrics.py "$dir"
-	printf '%s\n' "$output"
-	[ "$status" -eq 0 ]
+	agrees
 }
 
 @test "a metric that the page lacks, and one that the code lacks" {

@@ -3,7 +3,10 @@
 # tests/lint/options.py finds an option, a verb or a check of doctor that code, --help, manual page
 # and completion do not agree about.
 
+source "$BATS_TEST_DIRNAME/agree.bash"
+
 setup() {
+	export lint=options
 	cd "$BATS_TEST_DIRNAME/../.."
 	dir=$BATS_TEST_TMPDIR/tree
 	mkdir "$dir"
@@ -11,22 +14,8 @@ setup() {
 		common/program.c "$dir"
 }
 
-check() {
-	run /usr/bin/python3 tests/lint/options.py "$dir"
-	printf '%s\n' "$output"
-}
-
-# finds TEXT: the check fails, and says it.
-finds() {
-	check
-	[ "$status" -eq 1 ]
-	grep -qF -- "$1" <<<"$output"
-}
-
 @test "they agree" {
-	check
-	[ "$status" -eq 0 ]
-	[ -z "$output" ]
+	agrees
 }
 
 @test "an option that has another name in the code" {

@@ -3,30 +3,19 @@
 # tests/lint/sentences.py finds a sentence that is told and stands in no page, and one in a page
 # that nobody tells.
 
+source "$BATS_TEST_DIRNAME/agree.bash"
+
 setup() {
+	export lint=sentences
 	cd "$BATS_TEST_DIRNAME/../.."
-	sentences=$PWD/tests/lint/sentences.py
+	export dir=$BATS_TEST_TMPDIR
 	cp -r --parents docs/*.md include/gpushare agent controller ctl/picture.c \
 		"$BATS_TEST_TMPDIR"
 	cd "$BATS_TEST_TMPDIR"
 }
 
-check() {
-	run /usr/bin/python3 "$sentences"
-	printf '%s\n' "$output"
-}
-
-# finds TEXT: the check fails, and says it.
-finds() {
-	check
-	[ "$status" -eq 1 ]
-	grep -qF -- "$1" <<<"$output"
-}
-
 @test "they agree" {
-	check
-	[ "$status" -eq 0 ]
-	[ -z "$output" ]
+	agrees
 }
 
 @test "another sentence in the code" {

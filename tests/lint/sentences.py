@@ -8,6 +8,7 @@ sentences.py    in the repository's root
 Of the controller's refusals, the Events on pods, what `gpusharectl status` calls wrong, and why a
 card is not lent. messages.py has what the runtime says, and how a sentence is found in a page.
 """
+import os
 import re
 import sys
 
@@ -89,6 +90,8 @@ def check_events():
 
 
 def main():
+    if len(sys.argv) > 1:
+        os.chdir(sys.argv[1])
     check_sections()
     check_events()
     for line in found:
