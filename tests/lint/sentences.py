@@ -3,7 +3,7 @@
 """Every sentence that an operator or a pod's author is told stands in a page, and the other way
 round.
 
-sentences.py    in the repository's root
+sentences.py [DIR]   in the repository's root, or for DIR
 
 Of the controller's refusals, the Events on pods, what `gpusharectl status` calls wrong, and why a
 card is not lent. messages.py has what the runtime says, and how a sentence is found in a page.
