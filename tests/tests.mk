@@ -79,12 +79,12 @@ check: ## all tests that this machine can run [root]
 	$(build_san)
 	@packaging/deps.sh --if-root vm node deb
 	@tests/vm/choose.sh
-	@tests/run harness unit controller ctl golden san-unit san-golden packages runtime vm node
+	@tests/run harness unit+controller+ctl golden san-unit+san-golden packages runtime vm+node
 
 check-unit: ## unit tests, controller, gpusharectl, the test runner and the linters
 	$(needs)
 	$(build)
-	@tests/run harness unit controller ctl
+	@tests/run harness unit+controller+ctl
 
 check-golden: ## config.json rewriting against golden folders and random specs
 	$(needs)
@@ -94,7 +94,7 @@ check-golden: ## config.json rewriting against golden folders and random specs
 check-san: ## the unit and golden tests under ASan and UBSan
 	$(needs)
 	$(build_san)
-	@tests/run san-unit san-golden
+	@tests/run san-unit+san-golden
 
 check-packages: ## the Debian packages: contents, lintian, the same twice
 	@packaging/deps.sh --if-root build deb test

@@ -34,6 +34,29 @@ last_line() {
 	[ ! -e "$TEST_LOGS" ]
 }
 
+# Each of a and b sees the other's file only while both run.
+@test "suites joined by + run side by side, others one after the other" {
+	local meet='touch $0.here; for i in 1 2 3 4 5 6 7 8; do sleep 0.25
+		[ ! -e ${0%/*}/$1.here ] || { echo 1..1; echo ok 1; exit; }; done
+		echo 1..1; echo not ok 1'
+	local name other
+	for name in a:b b:a; do
+		other=${name#*:} name=${name%:*}
+		echo "$meet" >"$BATS_TEST_TMPDIR/$name"
+		echo "$name 5/2 - bash $BATS_TEST_TMPDIR/$name $other" >>"$SUITES"
+	done
+	run tests/run a+b
+	[ "$status" -eq 0 ]
+	last_line "2 passed, 0 failed, 0 skipped"
+	rm "$BATS_TEST_TMPDIR"/*.here
+	run tests/run a b
+	[ "$status" -eq 1 ]
+	grep -q "^a .* 0 passed   1 failed" <<<"$output"
+	run tests/run a+nobody
+	[ "$status" -eq 1 ]
+	grep -q "nobody: no such suite" <<<"$output"
+}
+
 @test "a failing test is shown with its diagnostics and its log is kept" {
 	suite a 5 <<<'echo 1..2; echo not ok 1 - bad one; echo "# want 1, got 2"; echo ok 2
 		echo "on stderr" >&2; exit 1'
