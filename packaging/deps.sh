@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need; costs nothing when all are there.
 #
-#	deps.sh [--if-root] [GROUP...]	groups: build demo test lint fuzz vm node deb (default: all)
+#	deps.sh [--if-root] [GROUP...]	groups: build demo test lint fuzz vm node deb (without
+#					names: all of these), pictures
 #
 # --if-root: a caller who is not root is told what is missing and goes on.
 # Packages come from whatever apt is configured with. Nothing is removed, no service is started, and
@@ -28,6 +29,7 @@ declare -A group=(
 		bc bison flex libelf-dev libssl-dev runc crun"
 	[deb]="dpkg-dev debhelper dh-dkms fakeroot lintian prometheus rpm"
 	[node]="debootstrap e2fsprogs protobuf-compiler python3"
+	[pictures]="prometheus python3 python3-matplotlib"
 )
 groups="build demo test lint fuzz vm node deb"
 

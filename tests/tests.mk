@@ -113,6 +113,10 @@ check-deep: ## check, and what is too long for CI: hours [root]
 	@tests/vm/choose.sh $$(awk '!/^#/ && NF { print $$1 }' tests/vm/kernels)
 	@VM_LEVEL=deep tests/run vm-deep node-deep packages-deep
 
+pictures: ## docs/pictures: the dashboards after a sample day
+	@packaging/deps.sh --if-root pictures
+	@$(PYTHON) tests/dashboards/draw.py docs/pictures
+
 bench-runtime: ## what a create costs, as METRIC lines [root]
 	$(needs)
 	$(build)
@@ -180,5 +184,5 @@ k8s-shell: ## a shell in a Kubernetes cluster of one node with our parts [root]
 	@tests/k8s/cluster.sh
 
 .PHONY: programs tests fuzzers check check-packages check-unit check-golden check-san \
-	check-runtime check-deep bench-runtime fuzz-runtime demo demo-runtime check-vm check-node \
-	vm-shell check-k8s k8s-shell bench-kmod bench-agent
+	check-runtime check-deep pictures bench-runtime fuzz-runtime demo demo-runtime \
+	check-vm check-node vm-shell check-k8s k8s-shell bench-kmod bench-agent
