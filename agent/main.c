@@ -140,6 +140,9 @@ static int run(struct agent *agent, struct gs_err *err)
 	struct gs_program_signals signals;
 	int r;
 
+	r = sandbox_no_rings(err);
+	if (r < 0)
+		return r;
 	agent->loop = uv_default_loop();
 	gs_program_signals(&signals, agent->loop, end, agent);
 	r = start(agent, err);

@@ -78,6 +78,20 @@ void sandbox_denied_each(void (*each)(const char *call, uint64_t count, void *ar
 	}
 }
 
+int sandbox_no_rings(struct gs_err *err)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int ret;
+
+	if (!filter)
+		return gs_err_set(err, ENOMEM, "system call filter: no memory");
+	ret = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0);
+	if (ret == 0)
+		ret = seccomp_load(filter);
+	seccomp_release(filter);
+	return ret < 0 ? gs_err_errno(err, -ret, "refusing io_uring") : 0;
+}
+
 int sandbox_filter(struct gs_err *err)
 {
 	struct sigaction action = { .sa_sigaction = on_sigsys,

@@ -21,6 +21,14 @@
 int sandbox_capabilities(const cap_value_t *keep, size_t n, struct gs_err *err);
 
 /*
+ * From now on this thread, and each that it starts, gets ENOSYS from io_uring_setup(2). Before the
+ * first loop is made: libuv from 1.45 on makes rings for it where it can, and takes it for a bug if
+ * sandbox_filter() then refuses io_uring_enter(2). Needs no_new_privs, of sandbox_capabilities(),
+ * or CAP_SYS_ADMIN.
+ */
+int sandbox_no_rings(struct gs_err *err);
+
+/*
  * Filters the system calls of every thread from now on. What the agent needs is allowed; a few
  * calls that nothing of it could ever need, such as loading a kernel module, kill the process;
  * every other one returns ENOSYS and is counted. No programs and no processes are started any more,

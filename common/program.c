@@ -4,10 +4,20 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "common/program.h"
 #include "common/xalloc.h"
+
+/* The name that it was called by, without folders. */
+static int show_version(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	(void)printf("%s %s\n", slash ? slash + 1 : name, GPUSHARE_VERSION);
+	return 0;
+}
 
 static int show(const char *usage, FILE *f)
 {
@@ -20,6 +30,7 @@ int gs_program_options(int argc, char **argv, const char *usage, struct gs_confi
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int opt;
@@ -28,6 +39,8 @@ int gs_program_options(int argc, char **argv, const char *usage, struct gs_confi
 	(void)signal(SIGPIPE, SIG_IGN);
 	opterr = 0; /* the usage line says it all */
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt == 'v')
+			return show_version(argv[0]);
 		if (opt != 'c')
 			return show(usage, opt == 'h' ? stdout : stderr);
 		free(config->path);

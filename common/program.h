@@ -9,7 +9,8 @@
 
 /*
  * Reads the command line "[--config FILE]", into config->path. -1: go on; else the program is to
- * end with that status, after @usage was printed: for --help on stdout, else on stderr.
+ * end with that status, after its version was printed, or @usage: for --help on stdout, else on
+ * stderr.
  * The program, and what it starts, ignores SIGPIPE from now on.
  */
 int gs_program_options(int argc, char **argv, const char *usage, struct gs_config *config);

@@ -373,6 +373,29 @@ static void capabilities_body(void)
 	CHECK(sandbox_filter(&err) == 0);
 }
 
+static void rings_body(void)
+{
+	const cap_value_t keep[] = { CAP_KILL };
+	struct gs_err err = { 0 };
+	uv_loop_t loop;
+
+	CHECK(sandbox_capabilities(keep, 1, &err) == 0);
+	CHECK(sandbox_no_rings(&err) == 0);
+	CHECK(syscall(SYS_io_uring_setup, 0, NULL) == -1 && errno == ENOSYS);
+	CHECK(uv_loop_init(&loop) == 0);
+	CHECK(sandbox_filter(&err) == 0);
+	CHECK(syscall(SYS_io_uring_setup, 0, NULL) == -1 && errno == ENOSYS);
+	CHECK(sandbox_denied() == 0);
+	CHECK(uv_run(&loop, UV_RUN_NOWAIT) == 0 && uv_loop_close(&loop) == 0);
+}
+
+static void no_rings_for_the_loop(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	passes(rings_body);
+}
+
 static void capabilities_go(void **state)
 {
 	if (geteuid() != 0)
@@ -391,6 +414,7 @@ int main(void)
 		cmocka_unit_test(a_signal_that_was_sent),
 		cmocka_unit_test(unblocks_its_signal),
 		cmocka_unit_test(what_the_agent_needs_works),
+		cmocka_unit_test(no_rings_for_the_loop),
 		cmocka_unit_test(capabilities_go),
 	};
 
