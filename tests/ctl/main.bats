@@ -54,6 +54,20 @@ load common
 	[ "$output" = "gpusharectl $(<VERSION)" ]
 }
 
+@test "gpushared and gpushare-controller say what they are, and know what they don't take" {
+	local name
+	for name in gpushared gpushare-controller; do
+		run "$bin/$name" --help
+		[[ $status == 0 && $output == "usage: $name [--config FILE]"*"See $name(8)." ]]
+		run "$bin/$name" --version
+		[[ $status == 0 && $output == "$name $(<VERSION)" ]]
+		run "$bin/$name" --no-such-option
+		[[ $status == 2 && $output == "usage: $name "* ]]
+		run "$bin/$name" argument
+		[[ $status == 2 && $output == "usage: $name "* ]]
+	done
+}
+
 @test "output that does not arrive is a failure" {
 	run bash -c '"$1" --help >/dev/full' - "$bin/gpusharectl"
 	[ "$status" -eq 1 ]

@@ -61,6 +61,12 @@ not_removed() {
 	grep -qF -- "$2" <<<"$out" && [[ $(dpkg-query -W -f '${Status}' "$1") == *" ok installed" ]]
 }
 
+agent_is_up() {
+	wait_for $long gpusharectl status && systemctl is-enabled gpushared && return
+	journalctl -q --no-pager -n 20 -u gpushared
+	return 1
+}
+
 agent_pid() {
 	systemctl show -P MainPID gpushared
 }
@@ -89,8 +95,7 @@ list_files >/vm/before
 # ---- From bare to sharing.
 check "apt installs the packages" apt install /vm/extra/v1/*.deb
 check "... all of them" installed "$(</vm/extra/v1/version)"
-check "the agent is up, and enabled" wait_for $long eval \
-	'gpusharectl status && systemctl is-enabled gpushared'
+check "the agent is up, and enabled" agent_is_up
 [[ -z $driver ]] || check "it has the module loaded" test -d /sys/module/gpushare
 mkdir -p /etc/gpushare/vendors.d
 cp /vm/extra/fakegpu.json /etc/gpushare/vendors.d
