@@ -65,6 +65,7 @@ n=0
 wrong=''
 while [ $n -lt "$rounds" ] && [ -z "$wrong" ]; do
 	n=$((n + 1))
+	[ $((n % 100)) != 0 ] || note "round $n of $rounds"
 	wrong=$(round $n 2>&1) || wrong="failed: $wrong"
 done
 is "the module is loaded and unloaded $rounds times" "$n $wrong" "$rounds "
