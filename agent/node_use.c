@@ -100,12 +100,14 @@ int node_use_all(const char *proc, struct node_use *ret, struct gs_err *err)
 	return r < 0 ? r : read_memory(proc, &ret->memory_mib, err);
 }
 
-/* The pod's folder; NULL: it has none. The caller frees. */
-static char *folder_of(const char *root, const char *uid)
+char *node_use_folder(const char *root, const char *uid)
 {
 	static const char *const classes[] = { "besteffort", "burstable", NULL };
-	cleanup_free char *dashed = gs_strdup(uid);
+	cleanup_free char *dashed = NULL;
 
+	if (!gs_id_valid(uid))
+		return NULL;
+	dashed = gs_strdup(uid);
 	for (char *c = dashed; *c; c++)
 		if (*c == '-')
 			*c = '_';
@@ -135,7 +137,7 @@ static char *folder_of(const char *root, const char *uid)
 
 int node_use_pod(const char *root, const char *uid, struct node_use *ret, struct gs_err *err)
 {
-	cleanup_free char *dir = gs_id_valid(uid) ? folder_of(root, uid) : NULL;
+	cleanup_free char *dir = node_use_folder(root, uid);
 	cleanup_free char *cpu = NULL, *current = NULL, *stat = NULL;
 	uint64_t bytes = 0, cached = 0;
 	int r;

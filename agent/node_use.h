@@ -19,9 +19,15 @@ struct node_use {
 int node_use_all(const char *proc, struct node_use *ret, struct gs_err *err);
 
 /*
+ * The cgroup of the pod of that UID, a folder; NULL: it has none, under any of the names that the
+ * kubelet gives to pods (cgroupfs and systemd, each class of service). @root: where cgroup v2 is
+ * mounted. The caller frees.
+ */
+char *node_use_folder(const char *root, const char *uid);
+
+/*
  * Of the pod of that UID, by its cgroup: cpu.stat, and memory.current less inactive_file, as the
- * kubelet counts. @root: where cgroup v2 is mounted. -ENOENT: it has none, under any of the names
- * that the kubelet gives to pods (cgroupfs and systemd, each class of service).
+ * kubelet counts. -ENOENT: it has none.
  */
 int node_use_pod(const char *root, const char *uid, struct node_use *ret, struct gs_err *err);
 

@@ -55,6 +55,7 @@ COUNTER(unconfirmed, "Containers whose cards the kubelet did not confirm, by wha
 	"outcome");
 COUNTER(oversale_updates, "Changes of the node's status, or readings for them, by outcome.",
 	"outcome");
+COUNTER(oversale_evictions, "Jobs that were evicted, by what was wanted back.", "resource");
 COUNTER(view_updates, "Writes of the node's picture for the cluster, by outcome.", "outcome");
 SECONDS(hold, "How long a user's call was held, the longest of each return.", NULL);
 SECONDS(eviction, "From the end of a lending to the end of a borrower's last process.", NULL);
@@ -70,8 +71,8 @@ GAUGE(borrowers, "Containers that borrow a card now.", NULL);
 GAUGE(kernel_module_loaded, "1: the kernel module is there.", NULL);
 GAUGE(device_plugin_devices, "Devices that the kubelet is offered.", "resource", "health");
 GAUGE(kubelet_up, "1: the kubelet tells who holds what.", NULL);
-GAUGE(oversale_cpu_cores, "CPU that is for sale, and used by jobs and all others.", "what");
-GAUGE(oversale_memory_bytes, "Memory that is for sale, and used by jobs and all others.", "what");
+GAUGE(oversale_cpu_cores, "CPU that is for sale, that was sold, and in use.", "what");
+GAUGE(oversale_memory_bytes, "The same of memory.", "what");
 GAUGE(kubernetes_api_up, "1: the Kubernetes API answers.", NULL);
 
 static const struct metric *const families[] = {
@@ -92,6 +93,7 @@ static const struct metric *const families[] = {
 	&device_plugin_registrations,
 	&unconfirmed,
 	&oversale_updates,
+	&oversale_evictions,
 	&view_updates,
 	&hold,
 	&eviction,
@@ -188,6 +190,11 @@ void observe_unconfirmed(struct agent *agent, const char *outcome)
 void observe_sale(struct agent *agent, const char *outcome)
 {
 	metrics_inc(agent->metrics, &oversale_updates, 1, outcome);
+}
+
+void observe_job_evicted(struct agent *agent, const char *resource)
+{
+	metrics_inc(agent->metrics, &oversale_evictions, 1, resource);
 }
 
 void observe_view(struct agent *agent, const char *outcome)

@@ -27,6 +27,9 @@ void observe_registration(struct agent *agent, const char *resource, const char 
 /* The node's status was told what CPU and memory is for sale ("ok"), or not ("failed"). */
 void observe_sale(struct agent *agent, const char *outcome);
 
+/* A job is evicted, for its "memory". */
+void observe_job_evicted(struct agent *agent, const char *resource);
+
 /*
  * A container that names cards was asked about when it was created ("refuse_unconfirmed"), and
  * "refused", or let in since the kubelet does not tell ("untold").

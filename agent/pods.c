@@ -17,8 +17,14 @@ struct pod {
 	char *uid, *ns, *name; /* the names may be NULL until it is known */
 	bool known; /* the API has told it */
 	bool over; /* it has ended by itself */
+	bool deleting; /* somebody deletes it, with a grace */
 	bool unless_over; /* not to be deleted then */
-	bool job; /* it lives on over-sold CPU or memory */
+	const char *reason; /* of the Event, where it is deleted */
+	bool job; /* it lives on over-sold CPU or memory: */
+	bool plain_cpu; /* and on other CPU, too; */
+	uint64_t vcpu, vmem; /* so much of it, in thousandths and MiB */
+	int64_t priority;
+	char *created;
 	bool missed; /* a complete list did not have it */
 	char *why; /* to be deleted as soon as it is known; NULL: not */
 	bool asked; /* that was done */
@@ -61,6 +67,7 @@ static void drop(struct pods *pods, struct pod *pod)
 	free(pod->uid);
 	free(pod->ns);
 	free(pod->name);
+	free(pod->created);
 	free(pod->why);
 	*pod = pods->v[--pods->n];
 }
@@ -72,10 +79,10 @@ static void on_deleted(int result, const struct gs_err *err, void *arg)
 	char *label = arg;
 
 	if (result == 0)
-		gs_log_fields(GS_LOG_INFO, "a spot pod is deleted", "pod", label, NULL);
+		gs_log_fields(GS_LOG_INFO, "a pod is deleted", "pod", label, NULL);
 	else
-		gs_log_fields(GS_LOG_ERROR, "a spot pod is not deleted", "pod", label, "why",
-			      err->msg, NULL);
+		gs_log_fields(GS_LOG_ERROR, "a pod is not deleted", "pod", label, "why", err->msg,
+			      NULL);
 	free(label);
 }
 
@@ -86,17 +93,19 @@ static void delete_now(struct agent *agent, struct pod *pod)
 	if (pod->over && pod->unless_over)
 		return;
 	pod->asked = true;
-	kube_event(agent->kube, pod->ns, pod->name, pod->uid, "Normal", "GpuReclaimed", why);
+	kube_event(agent->kube, pod->ns, pod->name, pod->uid, "Normal", pod->reason, why);
 	kube_delete_pod(agent->kube, pod->ns, pod->name, pod->uid, on_deleted,
 			gs_asprintf("%s/%s", pod->ns, pod->name));
 }
 
-static void delete_pod(struct agent *agent, struct pod *pod, const char *why, bool unless_over)
+static void delete_pod(struct agent *agent, struct pod *pod, const char *reason, const char *why,
+		       bool unless_over)
 {
 	/* several of its containers may have borrowed */
 	if (!pod || pod->why || pod->asked)
 		return;
 	pod->why = gs_strdup(why);
+	pod->reason = reason;
 	pod->unless_over = unless_over;
 	if (pod->known)
 		delete_now(agent, pod);
@@ -106,14 +115,14 @@ void pods_delete(struct agent *agent, const struct gs_record *rec, const char *w
 {
 	if (agent->kube && rec->pod_uid && gs_identity_is_set(&rec->identity))
 		delete_pod(agent,
-			   add(agent->pods, rec->identity.ns, rec->identity.pod, rec->pod_uid), why,
-			   false);
+			   add(agent->pods, rec->identity.ns, rec->identity.pod, rec->pod_uid),
+			   "GpuReclaimed", why, false);
 }
 
 void pods_delete_uid(struct agent *agent, const char *uid, const char *why)
 {
 	if (agent->kube)
-		delete_pod(agent, add(agent->pods, NULL, NULL, uid), why, true);
+		delete_pod(agent, add(agent->pods, NULL, NULL, uid), "GpuReclaimed", why, true);
 }
 
 void pods_delete_named(struct agent *agent, const char *ns, const char *name, const char *why)
@@ -122,8 +131,13 @@ void pods_delete_named(struct agent *agent, const char *ns, const char *name, co
 		struct pod *pod = &agent->pods->v[i];
 
 		if (pod->known && strcmp(pod->ns, ns) == 0 && strcmp(pod->name, name) == 0)
-			delete_pod(agent, pod, why, true);
+			delete_pod(agent, pod, "GpuReclaimed", why, true);
 	}
+}
+
+void pods_evict(struct agent *agent, const char *uid, const char *why)
+{
+	delete_pod(agent, find(agent->pods, uid), "OversaleReclaimed", why, true);
 }
 
 /* ---- What the API tells. */
@@ -153,16 +167,41 @@ static void on_pod(const struct kube_pod *told, bool gone, void *arg)
 	pod->known = true;
 	pod->over = told->phase &&
 		    (strcmp(told->phase, "Succeeded") == 0 || strcmp(told->phase, "Failed") == 0);
+	pod->deleting = told->deleting;
 	pod->job = is_job(told);
+	pod->plain_cpu = told->plain_cpu;
+	pod->vcpu = told->vcpu;
+	pod->vmem = told->vmem;
+	pod->priority = told->priority;
+	/* a job's alone: there may be thousands of others */
+	free(gs_steal(pod->created));
+	pod->created = pod->job && told->created ? gs_strdup(told->created) : NULL;
 	if (pod->why)
 		delete_now(agent, pod);
 }
 
-void pods_jobs(const struct agent *agent, struct gs_strv *uids)
+size_t pods_jobs(const struct agent *agent, struct oversale_job **ret)
 {
-	for (size_t i = 0; agent->pods && i < agent->pods->n; i++)
-		if (agent->pods->v[i].job && !agent->pods->v[i].over)
-			gs_strv_add(uids, agent->pods->v[i].uid);
+	size_t n = 0;
+
+	*ret = NULL;
+	for (size_t i = 0; agent->pods && i < agent->pods->n; i++) {
+		const struct pod *pod = &agent->pods->v[i];
+
+		if (!pod->job || pod->over)
+			continue;
+		*ret = gs_grow(*ret, n, sizeof(**ret));
+		(*ret)[n++] = (struct oversale_job){
+			.uid = pod->uid,
+			.cpu = pod->vcpu,
+			.memory = pod->vmem,
+			.priority = pod->priority,
+			.since = pod->created ? pod->created : "",
+			.going = pod->why || pod->asked || pod->deleting,
+			.nothing_else = !pod->plain_cpu,
+		};
+	}
+	return n;
 }
 
 /*

@@ -4,6 +4,7 @@
 #define GPUSHARE_AGENT_PODS_H
 
 #include "agent/agent.h"
+#include "agent/oversale.h"
 
 /* Starts watching the pods, where the settings name a server. As kube_new(). */
 int pods_start(struct agent *agent, struct gs_err *err);
@@ -30,7 +31,13 @@ void pods_delete_uid(struct agent *agent, const char *uid, const char *why);
 /* The same by its name, of a pod that the API has told; that has not ended by itself. */
 void pods_delete_named(struct agent *agent, const char *ns, const char *name, const char *why);
 
-/* Adds the UIDs of the pods that live on over-sold CPU or memory. */
-void pods_jobs(const struct agent *agent, struct gs_strv *uids);
+/*
+ * The pods that live on over-sold CPU or memory, and how many; what they use is not known here. The
+ * caller frees the array; its strings stay until the loop goes on.
+ */
+size_t pods_jobs(const struct agent *agent, struct oversale_job **ret);
+
+/* Deletes the pod of that UID since the memory that was sold to it is wanted, as @why says. */
+void pods_evict(struct agent *agent, const char *uid, const char *why);
 
 #endif

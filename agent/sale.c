@@ -9,9 +9,18 @@
 
 #define PERIOD_MS 10000
 
-static void on_jobs(struct gs_strv *uids, void *arg)
+static size_t on_jobs(struct oversale_job **ret, void *arg)
 {
-	pods_jobs(arg, uids);
+	return pods_jobs(arg, ret);
+}
+
+static void on_evict(const char *uid, const char *why, void *arg)
+{
+	struct agent *agent = arg;
+
+	observe_job_evicted(agent, "memory");
+	gs_log_fields(GS_LOG_WARN, "a job is evicted", "pod", uid, "why", why, NULL);
+	pods_evict(agent, uid, why);
 }
 
 static void on_told(const struct gs_err *err, void *arg)
@@ -37,6 +46,7 @@ void sale_start(struct agent *agent)
 		.period_ms = PERIOD_MS,
 		.settings = agent->settings.sale,
 		.jobs = on_jobs,
+		.evict = on_evict,
 		.told = on_told,
 		.arg = agent,
 	};
@@ -61,6 +71,7 @@ static void set(struct agent *agent, const struct metric *metric, const struct s
 	metrics_set(agent->metrics, metric, (double)view->sale * unit, "sale");
 	metrics_set(agent->metrics, metric, (double)view->others * unit, "others");
 	metrics_set(agent->metrics, metric, (double)view->jobs * unit, "jobs");
+	metrics_set(agent->metrics, metric, (double)view->sold * unit, "sold");
 }
 
 void sale_observe(struct agent *agent, const struct metric *cpu, const struct metric *memory)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sells the node's unused CPU and memory. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/node_use.h"
 #include "agent/seller.h"
+#include "agent/squeeze.h"
 #include "common/cleanup.h"
 #include "common/js.h"
 #include "common/quantity.h"
@@ -19,7 +21,7 @@
 #define ALLOCATABLE_EVERY 30
 #define MIB (1024 * 1024)
 
-/* A pod to whom it was sold. */
+/* What a pod to whom it was sold had used of CPU. */
 struct job {
 	char *uid;
 	uint64_t cpu_us;
@@ -159,33 +161,85 @@ static uint64_t cpu_before(const struct seller *seller, const char *uid, uint64_
 	return now; /* seen for the first time: from now on */
 }
 
-/* Sums what jobs use, of CPU since the last look, in microseconds. */
-static void look_at_jobs(struct seller *seller, uint64_t *ret_cpu_us, uint64_t *ret_mib)
+/* Sums what jobs use, of CPU since the last look, in microseconds, and what they bought. */
+static void look_at_jobs(struct seller *seller, struct oversale_job *v, size_t n_v,
+			 uint64_t *ret_cpu_us, uint64_t *ret_mib)
 {
-	cleanup_strv struct gs_strv uids = { 0 };
-	struct job *jobs;
+	struct job *jobs = gs_calloc(n_v + 1, sizeof(*jobs));
+	uint64_t sold[2] = { 0 };
 	size_t n = 0;
 
-	seller->config.jobs(&uids, seller->config.arg);
-	jobs = gs_calloc(uids.n + 1, sizeof(*jobs));
-	for (size_t i = 0; i < uids.n; i++) {
+	for (size_t i = 0; i < n_v; i++) {
 		struct node_use use;
 
+		sold[0] += v[i].cpu;
+		sold[1] += v[i].memory;
 		/* one that has no cgroup (yet, or any more) uses nothing */
-		if (node_use_pod(seller->config.cgroups, uids.v[i], &use, NULL) < 0)
+		if (node_use_pod(seller->config.cgroups, v[i].uid, &use, NULL) < 0)
 			continue;
-		*ret_cpu_us += use.cpu_us - cpu_before(seller, uids.v[i], use.cpu_us);
+		*ret_cpu_us += use.cpu_us - cpu_before(seller, v[i].uid, use.cpu_us);
 		*ret_mib += use.memory_mib;
-		jobs[n++] = (struct job){ gs_strdup(uids.v[i]), use.cpu_us };
+		v[i].memory_used = use.memory_mib;
+		jobs[n++] = (struct job){ gs_strdup(v[i].uid), use.cpu_us };
 	}
+	seller->seen[0].sold = sold[0];
+	seller->seen[1].sold = sold[1];
 	jobs_free(seller->jobs, seller->n_jobs);
 	seller->jobs = jobs;
 	seller->n_jobs = n;
 }
 
+/* ---- Where less is left than was sold. */
+
+/*
+ * Each look sets it anew, so that no squeeze outlives its reason, nor an agent that began it; and
+ * nobody has more than he bought, whatever stands in his annotations.
+ */
+static void squeeze(struct seller *seller, const struct oversale_job *jobs, size_t n)
+{
+	const struct seller_view *cpu = &seller->seen[0];
+	struct gs_err err;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t part = oversale_squeezed(jobs[i].cpu, cpu->sold, cpu->sale);
+
+		if (!part || !jobs[i].nothing_else)
+			continue;
+		r = squeeze_pod(seller->config.cgroups, jobs[i].uid, part, &err);
+		if (r < 0 && r != -ENOENT && r != -ENODEV)
+			seller->config.told(&err, seller->config.arg);
+	}
+}
+
+static void evict(struct seller *seller, struct oversale_job *jobs, size_t n, uint64_t used,
+		  uint64_t jobs_mib)
+{
+	const struct oversale_view view = {
+		.allocatable = seller->allocatable[1],
+		.ratio = seller->config.settings.memory_ratio,
+		.floor = seller->config.settings.memory_floor,
+		.used = used,
+		.jobs = jobs_mib,
+	};
+	uint64_t excess = oversale_excess(&view);
+	size_t victims = oversale_victims(jobs, n, excess);
+
+	for (size_t i = 0; i < victims; i++) {
+		cleanup_free char *why =
+			gs_asprintf("the node's other pods want over-sold memory back: %" PRIu64
+				    " MiB of the %" PRIu64 " that jobs use; this one used %" PRIu64,
+				    excess, jobs_mib, jobs[i].memory_used);
+
+		seller->config.evict(jobs[i].uid, why, seller->config.arg);
+	}
+}
+
 static void on_timer(uv_timer_t *timer)
 {
 	struct seller *seller = timer->data;
+	cleanup_free struct oversale_job *v = NULL;
+	size_t n;
 	uint64_t now = uv_hrtime(), used[2] = { 0 }, jobs[2] = { 0 }, jobs_us = 0;
 	uint64_t passed_us = (now - seller->at_ns) / 1000;
 	struct node_use all;
@@ -196,13 +250,17 @@ static void on_timer(uv_timer_t *timer)
 		seller->config.told(&err, seller->config.arg);
 		return;
 	}
-	look_at_jobs(seller, &jobs_us, &jobs[1]);
+	n = seller->config.jobs(&v, seller->config.arg);
+	look_at_jobs(seller, v, n, &jobs_us, &jobs[1]);
 	used[1] = all.memory_mib;
 	if (seller->begun && passed_us && all.cpu_us >= seller->cpu_us) {
 		used[0] = (all.cpu_us - seller->cpu_us) * 1000 / passed_us;
 		jobs[0] = jobs_us * 1000 / passed_us;
-		if (seller->allocatable_known)
+		if (seller->allocatable_known) {
 			sell(seller, used, jobs);
+			squeeze(seller, v, n);
+			evict(seller, v, n, used[1], jobs[1]);
+		}
 	}
 	seller->begun = true;
 	seller->at_ns = now;

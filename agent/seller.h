@@ -2,7 +2,8 @@
 /*
  * Sells the node's unused CPU and memory: gpushare/vcpu (thousandths of a CPU) and gpushare/vmem
  * (MiB), extended resources in the node's status, which the kubelet then has to give away and the
- * scheduler counts. What is for sale follows what is in use.
+ * scheduler counts. What is for sale follows what is in use. Where less is left than was sold, the
+ * CPU of jobs is squeezed, and some are evicted for their memory.
  */
 #ifndef GPUSHARE_AGENT_SELLER_H
 #define GPUSHARE_AGENT_SELLER_H
@@ -11,7 +12,6 @@
 
 #include "agent/oversale.h"
 #include "agent/settings.h"
-#include "common/buf.h"
 #include "kube/kube.h"
 
 struct seller;
@@ -23,8 +23,10 @@ struct seller_config {
 	const char *proc, *cgroups; /* "/proc", "/sys/fs/cgroup"; they stay */
 	unsigned int period_ms;
 	struct sale_settings settings;
-	/* Adds the UIDs of the pods to whom it was sold. */
-	void (*jobs)(struct gs_strv *uids, void *arg);
+	/* Gives the pods to whom it was sold, and how many; as pods_jobs(). */
+	size_t (*jobs)(struct oversale_job **ret, void *arg);
+	/* That one has to go, for its memory; @why is a sentence. */
+	void (*evict)(const char *uid, const char *why, void *arg);
 	/* The node's status was changed (NULL), or why not. */
 	void (*told)(const struct gs_err *err, void *arg);
 	void *arg;
@@ -36,9 +38,9 @@ struct seller *seller_new(const struct seller_config *config);
 /* Ends it; before kube_free(). What is for sale stays so. NULL is none. */
 void seller_free(struct seller *seller);
 
-/* One of the two, as seen last. Thousandths of a CPU, or MiB. */
+/* One of the two, as seen last: for sale, in use, and sold. Thousandths of a CPU, or MiB. */
 struct seller_view {
-	uint64_t sale, others, jobs;
+	uint64_t sale, others, jobs, sold;
 };
 void seller_look(const struct seller *seller, struct seller_view *cpu, struct seller_view *memory);
 

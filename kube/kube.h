@@ -32,7 +32,12 @@ struct kube_pod {
 	char *namespace, *name, *uid;
 	char *phase;
 	char *priority_class;
+	int64_t priority;
+	char *created; /* RFC 3339, and so sorts as text; NULL: it has none */
 	bool deleting;
+	/* What its containers request of over-sold CPU, in thousandths, and memory, in MiB. */
+	uint64_t vcpu, vmem;
+	bool plain_cpu; /* they request, or are limited to, CPU that is not */
 	struct kube_annotation {
 		char *key, *value;
 	} * annotations; /* ours only (gpushare.k8s.io/) */

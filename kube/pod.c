@@ -6,9 +6,13 @@
 
 #include "kube/impl.h"
 #include "common/cleanup.h"
+#include "common/quantity.h"
 #include "common/xalloc.h"
+#include "gpushare/resources.h"
 
 #define OURS "gpushare.k8s.io/"
+/* More than any node has: sums of these can't overflow. */
+#define REQUEST_MAX 1000000000
 
 void kube_pod_free(struct kube_pod *pod)
 {
@@ -17,6 +21,7 @@ void kube_pod_free(struct kube_pod *pod)
 	free(pod->uid);
 	free(pod->phase);
 	free(pod->priority_class);
+	free(pod->created);
 	for (size_t i = 0; i < pod->n_annotations; i++) {
 		free(pod->annotations[i].key);
 		free(pod->annotations[i].value);
@@ -58,10 +63,102 @@ static char *string_at(struct js object, const char *parent, const char *key)
 	return js_path(object, &v, NULL, parent, key, NULL) == 0 ? js_string(v) : NULL;
 }
 
+/*
+ * ---- What it asks for. Kubernetes documentation, "Resource Management for Pods and Containers",
+ * and "Sidecar Containers" for what init containers count.
+ */
+
+/* @container requests so much of @resource; what is no number is none. */
+static uint64_t requested(struct js container, const char *resource)
+{
+	cleanup_free char *text = NULL;
+	struct js requests, v;
+	int64_t n;
+
+	if (js_path(container, &requests, NULL, "resources", "requests", NULL) < 0 ||
+	    js_map_member(requests, resource, &v, NULL) < 0)
+		return 0;
+	text = js_string(v);
+	if (!text || gs_quantity_units(text, &n, NULL) < 0)
+		return 0;
+	return n < REQUEST_MAX ? (uint64_t)n : REQUEST_MAX;
+}
+
+static bool names_cpu(struct js container)
+{
+	static const char *const where[] = { "requests", "limits" };
+	struct js v;
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(where); i++)
+		if (js_path(container, &v, NULL, "resources", where[i], "cpu", NULL) < 0 ||
+		    !js_absent(v))
+			return true;
+	return false;
+}
+
+/* An init container that goes on beside the others is one of them. */
+static bool goes_on(struct js container)
+{
+	struct js v;
+
+	return js_member(container, "restartPolicy", &v, NULL) == 0 && js_string_is(v, "Always");
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void read_requests(struct js object, struct kube_pod *pod)
+{
+	static const char *const kinds[] = { "containers", "initContainers" };
+	uint64_t init_vcpu = 0, init_vmem = 0;
+	struct js spec, list, container;
+
+	if (js_member(object, "spec", &spec, NULL) < 0)
+		return;
+	pod->plain_cpu = names_cpu(spec); /* the pod as a whole */
+	for (size_t i = 0; i < GS_ARRAY_SIZE(kinds); i++) {
+		struct js_iter it;
+
+		if (js_member(spec, kinds[i], &list, NULL) < 0 || !js_is(list, JS_ARRAY))
+			continue;
+		it = js_iter(list);
+		while (js_next_element(&it, &container)) {
+			uint64_t vcpu = requested(container, GS_RESOURCE_VCPU);
+			uint64_t vmem = requested(container, GS_RESOURCE_VMEM);
+
+			pod->plain_cpu |= names_cpu(container);
+			if (i == 0 || goes_on(container)) {
+				pod->vcpu += vcpu;
+				pod->vmem += vmem;
+			} else {
+				init_vcpu = larger(init_vcpu, vcpu);
+				init_vmem = larger(init_vmem, vmem);
+			}
+		}
+	}
+	/* init containers run one after the other, before the rest */
+	pod->vcpu = larger(pod->vcpu, init_vcpu);
+	pod->vmem = larger(pod->vmem, init_vmem);
+}
+
+/* As Kubernetes has it: without a class 0. */
+static int64_t priority_of(struct js object)
+{
+	struct js v;
+	int64_t n = 0;
+
+	if (js_path(object, &v, NULL, "spec", "priority", NULL) < 0 || !js_int64(v, &n))
+		return 0;
+	return n;
+}
+
 int kube_pod_read(struct js object, struct kube_pod *ret, struct gs_err *err)
 {
-	static const char *const keys[] = { "namespace", "name", "uid", "annotations",
-					    "deletionTimestamp" };
+	static const char *const keys[] = {
+		"namespace", "name", "uid", "annotations", "deletionTimestamp", "creationTimestamp"
+	};
 	struct js meta, v[GS_ARRAY_SIZE(keys)];
 	struct kube_pod pod = { 0 };
 	int r;
@@ -84,8 +181,11 @@ int kube_pod_read(struct js object, struct kube_pod *ret, struct gs_err *err)
 	}
 	read_annotations(v[3], &pod);
 	pod.deleting = !js_absent(v[4]);
+	pod.created = js_string(v[5]);
 	pod.phase = string_at(object, "status", "phase");
 	pod.priority_class = string_at(object, "spec", "priorityClassName");
+	pod.priority = priority_of(object);
+	read_requests(object, &pod);
 	*ret = pod;
 	return 0;
 }

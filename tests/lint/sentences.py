@@ -81,7 +81,7 @@ def check_sections():
 def check_events():
     code = set()
     for path in ("agent/pods.c", "agent/unseen.c", "controller/shadow.c"):
-        for call in re.findall(r"kube_event\((.*?)\);", messages.read(path), re.S):
+        for call in re.findall(r"(?:kube_event|delete_pod)\((.*?)\);", messages.read(path), re.S):
             code |= set(re.findall(r'"([A-Z][a-z]+[A-Z]\w+)"', call))
     page = set(messages.texts(*EVENTS))
     for reason in sorted(code ^ page):

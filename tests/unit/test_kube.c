@@ -75,6 +75,71 @@ static void test_pod_kinds(void **state)
 	kube_pod_free(&pod);
 }
 
+/* Reads it out of a text with ' for ". */
+static void read_pod(const char *text, struct kube_pod *ret)
+{
+	char *json = gs_strdup(text);
+
+	for (char *c = json; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	assert_int_equal(kube_pod_read(parse(json), ret, NULL), 0);
+	free(json);
+}
+
+/* The requests of one that is no job, and of some that are. */
+static void test_pod_requests(void **state)
+{
+#define POD(spec)                                            \
+	"{'metadata':{'name':'a','namespace':'n','uid':'u'," \
+	"'creationTimestamp':'2026-01-02T03:04:05Z'},'spec':{" spec "}}"
+#define ASKS(cpu, mem) \
+	"'resources':{'requests':{'gpushare/vcpu':'" cpu "','gpushare/vmem':'" mem "'}}"
+	static const struct {
+		const char *text;
+		uint64_t vcpu, vmem;
+		bool plain_cpu;
+	} cases[] = {
+		{ POD(""), 0, 0, false },
+		{ POD("'containers':[{},{'resources':null}]"), 0, 0, false },
+		{ POD("'containers':[{" ASKS("500", "64") "},{" ASKS("1k", "1") "}]"), 1500, 65,
+		  false },
+		/* one after the other before the rest, or beside it */
+		{ POD("'containers':[{" ASKS("500", "64") "}],'initContainers':[{" ASKS(
+			  "100", "99") "},{" ASKS("300", "1") "}]"),
+		  500, 99, false },
+		{ POD("'containers':[{" ASKS("500", "64") "}],'initContainers':[{"
+							  "'restartPolicy':'Always'," ASKS(
+								  "300", "1") "}]"),
+		  800, 65, false },
+		{ POD("'containers':[{" ASKS("500",
+					     "64") "},{'resources':{'requests':{'cpu':'1'}}}]"),
+		  500, 64, true },
+		{ POD("'containers':[{'resources':{'limits':{'cpu':'1'}}}]"), 0, 0, true },
+		{ POD("'resources':{'requests':{'cpu':'1'}}"), 0, 0, true },
+		/* no numbers, and none that fits */
+		{ POD("'containers':[{" ASKS("-5", "x") "}]"), 0, 0, false },
+		{ POD("'containers':[{" ASKS("1e12", "64E") "},{" ASKS("1e10", "1") "}]"),
+		  2000000000, 1, false },
+	};
+	struct kube_pod pod;
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(cases); i++) {
+		read_pod(cases[i].text, &pod);
+		assert_int_equal(pod.vcpu, cases[i].vcpu);
+		assert_int_equal(pod.vmem, cases[i].vmem);
+		assert_int_equal(pod.plain_cpu, cases[i].plain_cpu);
+		assert_int_equal(pod.priority, 0);
+		assert_string_equal(pod.created, "2026-01-02T03:04:05Z");
+		kube_pod_free(&pod);
+	}
+	read_pod(POD("'priority':-1000"), &pod);
+	assert_int_equal(pod.priority, -1000);
+	kube_pod_free(&pod);
+#undef POD
+#undef ASKS
+}
+
 static void test_pod_broken(void **state)
 {
 	static const char *const texts[] = {
@@ -316,11 +381,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pod),	     cmocka_unit_test(test_pod_kinds),
-		cmocka_unit_test(test_pod_broken),   cmocka_unit_test(test_list),
-		cmocka_unit_test(test_list_large),   cmocka_unit_test(test_list_broken),
-		cmocka_unit_test(test_lines),	     cmocka_unit_test(test_lines_large),
-		cmocka_unit_test(test_lines_broken), cmocka_unit_test(test_config),
-		cmocka_unit_test(test_in_cluster),
+		cmocka_unit_test(test_pod_requests), cmocka_unit_test(test_pod_broken),
+		cmocka_unit_test(test_list),	     cmocka_unit_test(test_list_large),
+		cmocka_unit_test(test_list_broken),  cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_lines_large),  cmocka_unit_test(test_lines_broken),
+		cmocka_unit_test(test_config),	     cmocka_unit_test(test_in_cluster),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

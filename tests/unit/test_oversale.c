@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* agent/oversale.c and node_use.c: what is for sale, and what is in use. */
+/* agent/oversale.c, node_use.c and squeeze.c: what is for sale, in use, and taken back. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "agent/node_use.h"
 #include "agent/oversale.h"
+#include "agent/squeeze.h"
 #include "tests/unit/tmpdir.h"
 
 static uint64_t sell(struct oversale *sale, uint64_t used, uint64_t jobs, bool *news)
@@ -84,6 +86,78 @@ static void little_is_no_news(void **state)
 	assert_true(news);
 }
 
+static void cpu_is_squeezed_by_what_is_left(void **state)
+{
+	(void)state;
+	/* All is there: what was bought, and no more. */
+	assert_int_equal(oversale_squeezed(500, 2000, 2000), 500);
+	assert_int_equal(oversale_squeezed(500, 2000, 64000), 500);
+	/* Each the same part. */
+	assert_int_equal(oversale_squeezed(500, 2000, 1000), 250);
+	assert_int_equal(oversale_squeezed(1500, 2000, 1000), 750);
+	/* Never nothing, and nothing is no limit. */
+	assert_int_equal(oversale_squeezed(500, 2000, 0), 10);
+	assert_int_equal(oversale_squeezed(4, 2000, 0), 4);
+	assert_int_equal(oversale_squeezed(0, 2000, 0), 0);
+	assert_int_equal(oversale_squeezed(0, 0, 0), 0);
+	/* As much as a cluster could write. */
+	assert_int_equal(oversale_squeezed(1000000000, 4000000000000, 2000000000000), 500000000);
+}
+
+static uint64_t excess(unsigned int ratio, uint64_t floor, uint64_t used, uint64_t jobs)
+{
+	const struct oversale_view view = { 10000, ratio, floor, used, jobs };
+
+	return oversale_excess(&view);
+}
+
+static void memory_beyond_what_there_is_comes_back(void **state)
+{
+	(void)state;
+	assert_int_equal(excess(100, 0, 10000, 5000), 0);
+	assert_int_equal(excess(100, 0, 10001, 5000), 1);
+	assert_int_equal(excess(100, 1000, 10000, 5000), 1000);
+	assert_int_equal(excess(50, 0, 6000, 5000), 1000);
+	/* Nobody can use more than there is. */
+	assert_int_equal(excess(300, 0, 12000, 5000), 2000);
+	/* No more than jobs have. */
+	assert_int_equal(excess(100, 0, 20000, 5000), 5000);
+	assert_int_equal(excess(100, 20000, 1, 5000), 1);
+	assert_int_equal(excess(100, 0, 20000, 0), 0);
+}
+
+static void the_cheapest_jobs_go(void **state)
+{
+	const struct oversale_job all[] = {
+		{ .uid = "dear", .priority = 10, .since = "2026-01-09", .memory_used = 100 },
+		{ .uid = "old", .priority = -5, .since = "2026-01-01", .memory_used = 100 },
+		{ .uid = "young", .priority = -5, .since = "2026-01-02", .memory_used = 100 },
+		{ .uid = "empty", .priority = -9, .since = "2026-01-03" },
+		{ .uid = "going",
+		  .priority = -9,
+		  .since = "2026-01-03",
+		  .memory_used = 50,
+		  .going = true },
+	};
+	struct oversale_job jobs[5];
+
+	(void)state;
+	memcpy(jobs, all, sizeof(all));
+	assert_int_equal(oversale_victims(jobs, 5, 0), 0);
+	/* Who is going brings enough. */
+	assert_int_equal(oversale_victims(jobs, 5, 50), 0);
+	assert_int_equal(oversale_victims(jobs, 5, 51), 1);
+	assert_string_equal(jobs[0].uid, "young");
+	memcpy(jobs, all, sizeof(all));
+	assert_int_equal(oversale_victims(jobs, 5, 151), 2);
+	assert_string_equal(jobs[0].uid, "young");
+	assert_string_equal(jobs[1].uid, "old");
+	/* Who uses nothing brings nothing. */
+	assert_int_equal(oversale_victims(jobs, 5, 5000), 3);
+	assert_string_equal(jobs[2].uid, "dear");
+	assert_int_equal(oversale_victims(NULL, 0, 5000), 0);
+}
+
 static int setup(void **state)
 {
 	*state = tmpdir_make();
@@ -146,14 +220,45 @@ static void what_a_pod_uses(void **state)
 	assert_int_equal(node_use_pod(*state, "../besteffort/poda-b", &use, &err), -ENOENT);
 }
 
+/* What cpu.max says then. */
+static void squeezed(const char *root, uint64_t milli, const char *wanted)
+{
+	struct gs_err err = { 0 };
+	char *text;
+
+	assert_int_equal(squeeze_pod(root, "a-b", milli, &err), 0);
+	text = tmpdir_read(root, "kubepods/besteffort/poda-b/cpu.max");
+	/* the kernel replaces the whole text, a file keeps what is longer */
+	assert_memory_equal(text, wanted, strlen(wanted));
+	free(text);
+}
+
+static void a_pods_limit(void **state)
+{
+	struct gs_err err = { 0 };
+
+	assert_int_equal(squeeze_pod(*state, "a-b", 500, &err), -ENOENT);
+	tmpdir_write(*state, "kubepods/besteffort/poda-b/cpu.stat", "");
+	assert_int_equal(squeeze_pod(*state, "a-b", 500, &err), -ENOENT);
+	tmpdir_write(*state, "kubepods/besteffort/poda-b/cpu.max", "max 100000\n");
+	squeezed(*state, 500, "50000 100000\n");
+	squeezed(*state, 500, "50000 100000\n");
+	squeezed(*state, 10, "1000 100000\n");
+	assert_int_equal(squeeze_pod(*state, "../besteffort/poda-b", 500, &err), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_formula),
 		cmocka_unit_test(more_counts_at_once_less_by_and_by),
 		cmocka_unit_test(little_is_no_news),
+		cmocka_unit_test(cpu_is_squeezed_by_what_is_left),
+		cmocka_unit_test(memory_beyond_what_there_is_comes_back),
+		cmocka_unit_test(the_cheapest_jobs_go),
 		cmocka_unit_test_setup_teardown(what_the_node_uses, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_a_pod_uses, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pods_limit, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("oversale", tests, NULL, NULL);

@@ -128,7 +128,41 @@ static void goes_at_once_and_is_told_why(void **state)
 	assert_non_null(strstr(events, "\"name\": \"one\", \"uid\": \"u1\""));
 	assert_non_null(strstr(events, "\"message\": \"" WHY "\""));
 	free(events);
-	assert_int_equal(logged("a spot pod is deleted"), 1);
+	assert_int_equal(logged("a pod is deleted"), 1);
+}
+
+static void a_job_goes_for_its_memory(void **state)
+{
+	struct oversale_job *jobs;
+	char *events;
+
+	kubeclient_put(&client, "a/plain", "u0", "Running", "");
+	kubeclient_put(&client, "a/job", "u1", "Running",
+		       ",'annotations':{'gpushare.k8s.io/vcpu.main':'500m'},"
+		       "'creationTimestamp':'2026-01-02T03:04:05Z'");
+	kubeclient_put(&client, "a/over", "u2", "Succeeded",
+		       ",'annotations':{'gpushare.k8s.io/vmem':'1Gi'}");
+	start_and_look();
+	assert_int_equal(pods_jobs(&agent, &jobs), 1);
+	assert_string_equal(jobs[0].uid, "u1");
+	assert_string_equal(jobs[0].since, "2026-01-02T03:04:05Z");
+	assert_true(jobs[0].nothing_else);
+	assert_false(jobs[0].going);
+	free(jobs);
+	pods_evict(&agent, "nobody", WHY);
+	pods_evict(&agent, "u1", "its memory is wanted back");
+	assert_int_equal(pods_jobs(&agent, &jobs), 1);
+	assert_true(jobs[0].going);
+	free(jobs);
+	kubeclient_until_asked(&client, "\"DELETE /api/v1/namespaces/a/pods/job\"", 1);
+	kubeclient_until_asked(&client, "\"POST ", 1);
+	kubeclient_run(&client, 100);
+	events = kubeclient_ask(&client, "{'op':'events'}");
+	assert_non_null(strstr(events, "\"reason\": \"OversaleReclaimed\""));
+	assert_non_null(strstr(events, "\"message\": \"its memory is wanted back\""));
+	free(events);
+	assert_int_equal(pods_jobs(&agent, &jobs), 0);
+	free(jobs);
 }
 
 /* A StatefulSet's pod: the one that is back under the name is another one. */
@@ -164,7 +198,7 @@ static void two_containers_of_a_pod_delete_it_once(void **state)
 	kubeclient_until_asked(&client, "\"DELETE ", 2);
 	kubeclient_run(&client, 300);
 	assert_int_equal(deletes(), 2);
-	assert_int_equal(logged("a spot pod is deleted"), 1);
+	assert_int_equal(logged("a pod is deleted"), 1);
 }
 
 /* Whatever a pod's author writes on it, who borrowed goes. */
@@ -180,7 +214,7 @@ static void no_mark_keeps_a_pod(void **state)
 	kubeclient_until_asked(&client, "\"DELETE /api/v1/namespaces/a/pods/static\"", 1);
 	kubeclient_until_asked(&client, "\"DELETE /api/v1/namespaces/a/pods/daemon\"", 1);
 	kubeclient_run(&client, 100);
-	assert_int_equal(logged("a spot pod is deleted"), 2);
+	assert_int_equal(logged("a pod is deleted"), 2);
 }
 
 /*
@@ -250,6 +284,7 @@ int main(void)
 		TEST(goes_at_once_and_is_told_why),
 		TEST(back_under_its_name_it_stays),
 		TEST(two_containers_of_a_pod_delete_it_once),
+		TEST(a_job_goes_for_its_memory),
 		TEST(no_mark_keeps_a_pod),
 		TEST(a_static_pods_mirror_stays),
 		TEST(the_api_is_away),

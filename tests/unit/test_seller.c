@@ -31,10 +31,28 @@ static int teardown_all(void **state)
 	return 0;
 }
 
-static void on_jobs(struct gs_strv *uids, void *arg)
+static bool going; /* the job is being deleted */
+static unsigned int cpu_ratio;
+
+static size_t on_jobs(struct oversale_job **ret, void *arg)
 {
-	gs_strv_add(uids, "job");
-	gs_strv_add(uids, "gone");
+	*ret = gs_calloc(2, sizeof(**ret));
+	(*ret)[0] = (struct oversale_job){
+		.uid = "job",
+		.cpu = 2000,
+		.memory = 4000,
+		.since = "",
+		.going = going,
+		.nothing_else = true,
+	};
+	(*ret)[1] = (struct oversale_job){ .uid = "gone", .cpu = 1000, .since = "" };
+	return 2;
+}
+
+static void on_evict(const char *uid, const char *why, void *arg)
+{
+	gs_buf_addf(&client.told, "evict %s: %s\n", uid, why);
+	going = true;
 }
 
 static void on_told(const struct gs_err *err, void *arg)
@@ -64,12 +82,30 @@ static void job(unsigned long mib)
 	tmpdir_write(dir, "kubepods/besteffort/podjob/memory.stat", "inactive_file 0\n");
 }
 
+/* Runs until that is what the job may use. */
+static void until_limited(const char *text)
+{
+	for (int i = 0; i < 200; i++) {
+		char *has = tmpdir_read(dir, "kubepods/besteffort/podjob/cpu.max");
+		bool same = strncmp(has, text, strlen(text)) == 0;
+
+		free(has);
+		if (same)
+			return;
+		kubeclient_run(&client, 20);
+	}
+	fail_msg("the job is not limited to %s", text);
+}
+
 static int setup(void **state)
 {
 	kubeclient_open(&client);
 	dir = tmpdir_make();
 	node(1000, 12000);
 	job(1000);
+	tmpdir_write(dir, "kubepods/besteffort/podjob/cpu.max", "max 100000\n");
+	going = false;
+	cpu_ratio = 200;
 	kubeclient_tell(&client, "{'op':'set','path':'/api/v1/nodes/node-1','object':{'metadata':"
 				 "{'name':'node-1'},'status':{'capacity':{'cpu':'8'},'allocatable':"
 				 "{'cpu':'7500m','memory':'15360Mi'}}}}");
@@ -93,8 +129,9 @@ static void begin(void)
 		.proc = dir,
 		.cgroups = dir,
 		.period_ms = 50,
-		.settings = { true, 200, 100, 1000, 360 },
+		.settings = { true, cpu_ratio, 100, 1000, 360 },
 		.jobs = on_jobs,
+		.evict = on_evict,
 		.told = on_told,
 	};
 
@@ -138,6 +175,43 @@ static void what_is_unused_is_for_sale(void **state)
 	assert_true(node_has("\"gpushare/vmem\": \"5952\""));
 }
 
+static void cpu_is_squeezed_and_given_back(void **state)
+{
+	struct seller_view cpu, memory;
+
+	/* 7500 * 0.3 - 1000 are left of the 3000 that were sold, in whole hundreds */
+	cpu_ratio = 30;
+	begin();
+	until_limited("80000 100000");
+	seller_look(seller, &cpu, &memory);
+	assert_int_equal(cpu.sold, 3000);
+	assert_int_equal(cpu.sale, 1200);
+	assert_int_equal(memory.sold, 4000);
+	/* The node has more: it is what was bought again. */
+	kubeclient_tell(&client, "{'op':'set','path':'/api/v1/nodes/node-1','object':{'metadata':"
+				 "{'name':'node-1'},'status':{'capacity':{'cpu':'20'},"
+				 "'allocatable':{'cpu':'20','memory':'15360Mi'}}}}");
+	until_limited("200000 100000");
+	assert_int_equal(kubeclient_told(&client, "evict"), 0);
+}
+
+static void memory_comes_back_by_an_eviction(void **state)
+{
+	job(3000);
+	begin();
+	kubeclient_until(&client, "told: well");
+	kubeclient_run(&client, 200);
+	assert_int_equal(kubeclient_told(&client, "evict"), 0);
+	/* 15360 - 360 may be used, and 15900 are. */
+	node(1000, 100);
+	kubeclient_until(&client,
+			 "evict job: the node's other pods want over-sold memory back: 900 "
+			 "MiB of the 3000 that jobs use; this one used 3000");
+	/* Once: what it has counts while it goes. */
+	kubeclient_run(&client, 300);
+	assert_int_equal(kubeclient_told(&client, "evict"), 1);
+}
+
 static void what_was_not_told_is_told_again(void **state)
 {
 	kubeclient_tell(&client, "{'op':'rule','match':'PATCH','status':403,'body':'{}'}");
@@ -159,6 +233,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_is_unused_is_for_sale, setup, teardown),
+		cmocka_unit_test_setup_teardown(cpu_is_squeezed_and_given_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_comes_back_by_an_eviction, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_not_told_is_told_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_node_that_is_not_there, setup, teardown),
 	};
