@@ -92,29 +92,45 @@ manifests_apply() {
 }
 
 # controller_packaged [PLATFORM-USER…]: gpushare-controller with the rights that these manifests
-# give, asked by their webhook; those users may write what only the platform may. There is no proxy
-# for its Service: it is one process beside the control plane, found by its name.
+# give, asked by their webhook; those users may write what only the platform may.
 controller_packaged() {
-	local hook user users='' host=gpushare-controller.gpushare-system.svc
+	local user users=''
 	for user in system:serviceaccount:gpushare-system:gpushare-controller "$@"; do
 		users+="${users:+, }\"$user\""
 	done
 	manifests_apply
-	node_exec /bin/sh -c "echo '127.0.0.1 $host' >>/etc/hosts"
-	for hook in 0 1; do
-		kubectl patch mutatingwebhookconfiguration gpushare --type=json -p \
-			"[{'op':'replace','path':'/webhooks/$hook/clientConfig','value':{
-			'url':'https://$host:8443/admit'}}]" >/dev/null
-	done
+	node_exec /bin/sh -c "echo '127.0.0.1 $CONTROLLER_HOST' >>/etc/hosts"
+	controller_asked 8443
 	kubectl create token -n gpushare-system gpushare-controller >"$NODE_DIR/controller.token"
 	cat >"$NODE_DIR/controller.json" <<-EOT
 		{"vendor_dirs": ["$GS_TOP/vendors", "$GS_TOP/tests/fakegpu"], "controller": {
 		  "namespace": "gpushare-system", "data_classes": ["gpushare-data"],
-		  "platform_users": [$users],
+		  "platform_users": [$users], "port": 8443,
 		  "shadow": {"image": "${IMAGE_PAUSE:-none}", "quiet": "5s"},
 		  "kubernetes": {"server": "$CLUSTER_SERVER", "ca_file": "$NODE_DIR/pki/ca.crt",
 		                 "token_file": "$NODE_DIR/controller.token"}}}
 	EOT
-	node_spawn controller "$GS_BUILD/gpushare-controller" --config "$NODE_DIR/controller.json"
+	controller_run controller 8443
 	within 40 grep -q "authorities are written" "$NODE_DIR/log/controller"
+}
+
+# There is no proxy for its Service: controllers are processes beside the control plane, found by
+# its name, and one of them is asked.
+CONTROLLER_HOST=gpushare-controller.gpushare-system.svc
+
+# controller_asked PORT: it is that one.
+controller_asked() {
+	local client="{service: null, url: 'https://$CONTROLLER_HOST:$1/admit'}"
+	kubectl patch mutatingwebhookconfiguration gpushare -p "webhooks:
+- {name: pods.gpushare.k8s.io, clientConfig: $client}
+- {name: inherit.gpushare.k8s.io, clientConfig: $client}" >/dev/null
+}
+
+# controller_run NAME PORT: one more of those, or one that was ended again. Returns when it can be
+# asked.
+controller_run() {
+	sed "s/\"port\": 8443/\"port\": $2/" "$NODE_DIR/controller.json" >"$NODE_DIR/$1-run.json"
+	node_spawn "$1" /usr/bin/env "POD_NAME=$1" "$GS_BUILD/gpushare-controller" \
+		--config "$NODE_DIR/$1-run.json"
+	within 40 grep -q "showing the Secret's certificate" "$NODE_DIR/log/$1"
 }
