@@ -18,31 +18,13 @@ containerd_rounds
 pod=team/dev
 check "the agent is up, and believes annotations" \
 	agent_config '"cri": "none", "next": ["/usr/bin/crun"],'
-check "podman and crun start a container with a card" podman_run main --device /dev/fakegpu1 \
-	--annotation gpushare.k8s.io/identity=$pod/main \
-	--annotation gpushare.k8s.io/lend=true --annotation gpushare.k8s.io/lend-after=2s
+check "podman and crun start a container with a card" podman_holder 2s
 check "... by crun" test -d "/run/crun/$(podman inspect --format '{{.Id}}' main)"
 check "... and one beside it, which was given none" podman_run side \
 	--annotation gpushare.k8s.io/identity=$pod/side \
 	--annotation gpushare.k8s.io/container-devices-from.side=$pod/main
 
-spot_run() { # GRANT
-	NETWORK=none podman_run job --annotation gpushare.k8s.io/identity=spot/job/job \
-		--annotation gpushare.k8s.io/container-devices-from.job=$pod/main \
-		--annotation "gpushare.k8s.io/grant=$1" -- "${spot_command[@]}"
-}
-spot_exec() {
-	podman_exec job "$@"
-}
-spot_pid() {
-	podman_pid job
-}
-spot_remove() {
-	podman_remove job
-}
-main() {
-	podman_exec main "$@"
-}
+by_podman
 side() {
 	podman_exec side "$@"
 }

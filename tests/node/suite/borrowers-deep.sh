@@ -22,42 +22,15 @@ check "the agent is up, and looks often" borrowers_config
 check "a pod with a card runs" pod_run $pod --annotation gpushare.k8s.io/lend=true \
 	--annotation gpushare.k8s.io/lend-after=1s
 check "... its main container" container_run $pod main --device /dev/fakegpu0
-spot_run() { # GRANT
-	cri_spot "$1" "${spot_command[@]}"
-}
-spot_pid() {
-	container_pid spot/job job
-}
-spot_remove() {
-	pod_remove spot/job
-}
-main() {
-	container_exec $pod main "$@"
-}
+by_containerd
 some_rounds containerd 0 main
 check "the pod ends" pod_remove $pod
 
 # ---- podman and crun.
 check "the agent is up, and believes annotations" \
 	borrowers_config '"cri": "none", "next": ["/usr/bin/crun"],'
-check "podman and crun start a container with a card" podman_run main --device /dev/fakegpu1 \
-	--annotation gpushare.k8s.io/identity=$pod/main \
-	--annotation gpushare.k8s.io/lend=true --annotation gpushare.k8s.io/lend-after=1s
-spot_run() { # GRANT
-	NETWORK=none podman_run job --security-opt seccomp=unconfined \
-		--annotation gpushare.k8s.io/identity=spot/job/job \
-		--annotation gpushare.k8s.io/container-devices-from.job=$pod/main \
-		--annotation "gpushare.k8s.io/grant=$1" -- "${spot_command[@]}"
-}
-spot_pid() {
-	podman_pid job
-}
-spot_remove() {
-	podman_remove job
-}
-main() {
-	podman_exec main "$@"
-}
+check "podman and crun start a container with a card" podman_holder 1s
+by_podman --security-opt seccomp=unconfined
 some_rounds podman 1 main
 podman_remove main
 
