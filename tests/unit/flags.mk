@@ -58,3 +58,9 @@ LDFLAGS_test_told = -Wl,--wrap=gs_boottime_ms
 # What the kernel tells, without what the agent does then.
 LDFLAGS_test_events = -Wl,--wrap=kernel_new,--wrap=reconcile_soon,--wrap=back_begin \
 	-Wl,--wrap=back_end,--wrap=server_changed,--wrap=observe_event
+
+# What the kubelet says, and who is ended then.
+LDFLAGS_test_orphans = -Wl,--wrap=inventory_cards,--wrap=inventory_catalogue \
+	-Wl,--wrap=inventory_complete,--wrap=allocations_ask,--wrap=allocations_asking \
+	-Wl,--wrap=allocations_answer,--wrap=allocations_known,--wrap=evict,--wrap=evicting \
+	-Wl,--wrap=card_file_names,--wrap=card_file_write,--wrap=card_file_remove
