@@ -250,6 +250,16 @@ machine() {
 	[[ $output == *"not ok 3 - 6.1: the kernel's messages in "* ]]
 }
 
+@test "what the caller says of rounds goes into the machine" {
+	suite a <<<"# SPDX"
+	machine 0 <<<"## done"
+	ROUNDS=3 run tests/vm/run.sh 6.1
+	grep -q -- '-- env ROUNDS=3 sh /vm/suite/runner a:120$' calls
+	: >calls
+	run tests/vm/run.sh 6.1
+	grep -q -- '-- sh /vm/suite/runner a:120$' calls
+}
+
 @test "scripts run at their level, and share a boot if they want the same machine" {
 	suite a <<<"# runs: short"
 	suite b <<<$'# SPDX\n# boot: --cgroup v1\n# seconds: 40'
