@@ -178,15 +178,20 @@ static void call(struct scene *s, const char *method, const ProtobufCMessage *re
 	rpcloop_until(&s->loop, &s->done);
 }
 
-/* @ids: one string a device, at most 8, "" ends; the same for two containers if @twice. */
+/* @ids: one string a device; if @twice, a second container asks for those from the second on. */
 static void ask_allocate(struct scene *s, char *const *ids, size_t n, bool twice)
 {
 	V1beta1__ContainerAllocateRequest one = V1BETA1__CONTAINER_ALLOCATE_REQUEST__INIT;
-	V1beta1__ContainerAllocateRequest *both[] = { &one, &one };
+	V1beta1__ContainerAllocateRequest other = V1BETA1__CONTAINER_ALLOCATE_REQUEST__INIT;
+	V1beta1__ContainerAllocateRequest *both[] = { &one, &other };
 	V1beta1__AllocateRequest request = V1BETA1__ALLOCATE_REQUEST__INIT;
 
 	one.devices_ids = (char **)ids;
 	one.n_devices_ids = n;
+	if (twice) {
+		other.devices_ids = one.devices_ids + 1;
+		other.n_devices_ids = n - 1;
+	}
 	request.container_requests = both;
 	request.n_container_requests = twice ? 2 : 1;
 	call(s, SERVICE "Allocate", &request.base, &v1beta1__allocate_response__descriptor, 10000);
@@ -231,9 +236,10 @@ static void allocates(void **state)
 	ask_allocate(s, ids, 2, false);
 	assert_int_equal(s->code, 0);
 	assert_string_equal(s->text.data, "gpushare.k8s.io/grant=b,a n=many ;");
-	ask_allocate(s, ids, 1, true);
+	/* the kubelet takes them in the order in which it asked */
+	ask_allocate(s, ids, 2, true);
 	assert_string_equal(s->text.data,
-			    "gpushare.k8s.io/grant=b n=one ;gpushare.k8s.io/grant=b n=one ;");
+			    "gpushare.k8s.io/grant=b,a n=many ;gpushare.k8s.io/grant=a n=one ;");
 	ask_allocate(s, sick, 2, false);
 	refused(s, EBUSY, "device c is not to be had now");
 	ask_allocate(s, none, 1, false);
