@@ -62,6 +62,15 @@ pod() {
 	within 20 eval '! kubectl get pod -n gpushare-system "shadow-'"$uid"'"'
 }
 
+# admitted TESTS: those of admitted.py, at this API server.
+admitted() {
+	node_exec "$GS_PYTHON" "$GS_TOP/tests/k8s/admitted.py" "$@"
+}
+
+@test "controller: whoever steals its token can make and delete shadow pods, and no more" {
+	admitted token
+}
+
 @test "controller: an agent's account deletes no pod without a token of that pod's node" {
 	pod kept '' '' ''
 	fails_with "pods of its own node alone" kubectl delete pod kept \

@@ -173,6 +173,35 @@ def test_rights():
     need("request.name == variables.nodes[0]" in policy["validations"][1]["expression"], policy)
 
 
+def test_controller_policies():
+    """What a stolen token of the controller must not do; tests/k8s/controller.bats tries it."""
+    objects = keyed(base())
+    for name, operations in (("gpushare-controller", ["CREATE", "UPDATE", "DELETE"]),
+                             ("gpushare-controller-own", ["CREATE", "UPDATE"]),
+                             ("gpushare-controller-webhook", ["CREATE", "UPDATE", "DELETE"])):
+        policy = objects["ValidatingAdmissionPolicy", name, ""]["spec"]
+        need(policy["failurePolicy"] == "Fail", policy)
+        need(policy["matchConditions"][0]["expression"].endswith(
+            "== 'system:serviceaccount:%s:gpushare-controller'" % SYSTEM), policy)
+        for rule in policy["matchConstraints"]["resourceRules"]:
+            need(rule["operations"] == operations, rule)
+        need(objects["ValidatingAdmissionPolicyBinding", name, ""]["spec"] == {
+            "policyName": name, "validationActions": ["Deny"]})
+    # they name what RBAC names, and what the controller writes
+    expression = objects["ValidatingAdmissionPolicy", "gpushare-controller-own", ""]["spec"][
+        "validations"]
+    for rule in objects["Role", "gpushare-controller", SYSTEM]["rules"]:
+        for name in rule.get("resourceNames", []):
+            need("object.metadata.name == '%s'" % name in json.dumps(expression), name)
+    keys = json.dumps(objects["ValidatingAdmissionPolicy", "gpushare-controller", ""])
+    header = read(ROOT + "/include/gpushare/annotations.h")
+    with open(ROOT + "/controller/shadow_make.c") as f:
+        made = set(re.findall(r"\bGS_KEY_\w+", f.read()))
+    for key in made:
+        name = re.search(r'#define %s GS_ANNOTATION_PREFIX "([^"]*)"' % key, header).group(1)
+        need("'gpushare.k8s.io/%s'" % name in keys, name)
+
+
 def test_view():
     """An agent writes its node's ConfigMap, reads none, and the names are the programs'."""
     objects = keyed(base())
