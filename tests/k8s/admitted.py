@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a real API server lets be done by whoever has the controller's token. For controller.bats: $NODE_DIR has an administrator's certificate, $CLUSTER_SERVER
+"""What a real API server lets be done: by whoever has the controller's token, and by all while no
+controller runs. For controller.bats: $NODE_DIR has an administrator's certificate, $CLUSTER_SERVER
 is where. Prints TAP; arguments choose tests by their names."""
 import base64
 import copy
@@ -286,6 +287,45 @@ def test_token_policies_are_typed():
             time.sleep(0.2)
             policy = api.well("GET", path + "/" + name)
         need(not policy["status"].get("typeChecking"), name, policy["status"])
+
+
+def test_away():
+    """No controller runs: what has nothing to do with it goes on, and nobody gets past it."""
+    asked = 'failed calling webhook "pods.gpushare.k8s.io"'
+    create(pod("plain"))
+    create(pod("other", "nvidia.com/gpu"))
+    # made while one ran
+    ours = PODS % "default" + "/before"
+    for patch in (label("a", "b"), {"metadata": {"annotations": {"a.example/b": "c"}}},
+                  {"metadata": {"finalizers": ["a.example/b"]}}, {"metadata": {"finalizers": []}}):
+        args, more = merge(ours, patch)
+        api.well(*args, **more)
+    args, more = merge(ours + "/status", {"status": {"phase": "Running"}})
+    api.well(*args, **more)
+    args, more = merge(PODS % "default" + "/plain", {"spec": {"activeDeadlineSeconds": 100}})
+    api.well(*args, **more)
+
+    for p in (pod("new", annotations={"share": "true"}), pod("new", "gpushare/spot-gpu"),
+              pod("new", priorityClassName="gpushare-data")):
+        api.refused(asked, "POST", PODS % "default", p)
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "x", "uid": "y"}
+    added = {"spec": {"ephemeralContainers": [{"name": "x", "image": "x"}]}}
+    annotate = [{"metadata": {"annotations": {PREFIX + "lend": "true"}}}]
+    for path, patches in ((PODS % "default" + "/plain", annotate), (ours, annotate + [
+            {"metadata": {"annotations": {PREFIX + "share": "false"}}},
+            {"metadata": {"annotations": {PREFIX + "share": None}}},
+            {"metadata": {"ownerReferences": [owner]}},
+            {"spec": {"activeDeadlineSeconds": 100}}])):
+        for patch in patches:
+            args, more = merge(path, patch)
+            api.refused(asked, *args, **more)
+    args, more = merge(ours + "/ephemeralcontainers", added)
+    api.refused(asked, *args, **more)
+    api.refused(asked, "POST", ours + "/binding", {
+        "metadata": {"name": "before", "annotations": {PREFIX + "lend": "true"}},
+        "target": {"kind": "Node", "name": "x"}})
+    for name in ("before", "plain", "other"):
+        delete(name)
 
 
 if __name__ == "__main__":

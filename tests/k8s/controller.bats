@@ -88,3 +88,10 @@ admitted() {
 	run kubectl auth can-i get configmaps -n gpushare-system --as="$agent"
 	[ "$output" = no ]
 }
+
+@test "controller: while none runs, others' changes go on, and nobody gets past the webhook" {
+	pod before ', "annotations": {"gpushare.k8s.io/share": "true"}' '' \
+		', "resources": {"limits": {"nvidia.com/gpu": "1"}}'
+	node_end controller
+	admitted away
+}
