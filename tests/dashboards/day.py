@@ -125,7 +125,7 @@ class Node:
         self.cards = [Card(name[-1], i, kind, rng) for i, kind in enumerate(kinds)]
         self.lends = self.returns = self.evictions = 0
         self.mappings = self.faults = self.samples = self.unheld = 0
-        self.views = self.updates = self.granted = 0
+        self.views = self.updates = self.granted = self.evicted = 0
         self.hold, self.end, self.reaction = Histogram(), Histogram(), Histogram()
 
     def back(self, rng):
@@ -194,8 +194,12 @@ class Node:
         add("counter", "oversale_updates_total", self.updates, outcome="ok")
         others = 9 + 22 * max(0, 1 - abs(hour - 14) / 7) + self.rng.random()
         sale = max(0, 56 - 1.2 * others)
-        jobs = min(sale * 0.8, 4 + lent * 5)
-        for what, value in (("sale", sale), ("jobs", jobs), ("others", others)):
+        sold = 20 + lent * 6
+        jobs = min(sale, sold * 0.8)
+        # Memory that others want back: the cheapest job goes.
+        self.evicted += sold > sale and second % 3600 == 0
+        add("counter", "oversale_evictions_total", self.evicted, resource="memory")
+        for what, value in (("sale", sale), ("sold", sold), ("jobs", jobs), ("others", others)):
             add("gauge", "oversale_cpu_cores", value, what=what)
             add("gauge", "oversale_memory_bytes", value * 5 * GIB, what=what)
         for name, what in (("hold_seconds", self.hold), ("eviction_seconds", self.end),
