@@ -32,7 +32,7 @@ int sandbox_no_rings(struct gs_err *err);
  * Filters the system calls of every thread from now on. What the agent needs is allowed; a few
  * calls that nothing of it could ever need, such as loading a kernel module, kill the process;
  * every other one returns ENOSYS and is counted. No programs and no processes are started any more,
- * only threads; sockets are local, IP or netlink; memory is not writable and executable at once.
+ * only threads; sockets are local, IP or netlink; memory that is or was writable is not executable.
  * Catches SIGSYS, which nobody may block.
  */
 int sandbox_filter(struct gs_err *err);
