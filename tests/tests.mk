@@ -47,6 +47,11 @@ $(B)/vm-kubelet: tests/vm/agent/kubelet.c $(B)/libgsagent.a $(B)/libgpushare.a
 	$(call say,LINK)$(COMPILE) $(LDFLAGS) $(GS_LDFLAGS) $(PIE) -o $@ $^ \
 		$(JANSSON_LIBS) $(MNL_LIBS) $(AGENT_LIBS)
 
+# For tests/vm/agent-calls.sh.
+$(B)/agent-rules: tests/vm/agent/rules.c agent/sandbox_rules.c $(B)/libgpushare.a
+	$(call say,LINK)$(COMPILE) $(LDFLAGS) $(GS_LDFLAGS) $(PIE) -o $@ $(filter-out agent/%,$^) \
+		-lseccomp
+
 programs: $(TEST_PROGRAMS) $(TEST_LIBS)
 tests: $(UNIT_TESTS) $(B)/tests/kubeclient programs
 
@@ -111,7 +116,7 @@ check-deep: ## check, and what is too long for CI: hours [root]
 	@COUNT=5000 $(PYTHON) tests/runtime/property.py
 	@$(MAKE) --no-print-directory fuzz-runtime SECONDS=600
 	@tests/vm/choose.sh $$(awk '!/^#/ && NF { print $$1 }' tests/vm/kernels)
-	@VM_LEVEL=deep tests/run vm-deep node-deep packages-deep
+	@VM_LEVEL=deep tests/run vm-deep node-deep calls-deep packages-deep
 
 pictures: ## docs/pictures: the dashboards after a sample day
 	@packaging/deps.sh --if-root pictures

@@ -250,11 +250,11 @@ machine() {
 	[[ $output == *"not ok 3 - 6.1: the kernel's messages in "* ]]
 }
 
-@test "what the caller says of rounds goes into the machine" {
+@test "what the caller says of rounds, and of the agent's calls, goes into the machine" {
 	suite a <<<"# SPDX"
 	machine 0 <<<"## done"
-	ROUNDS=3 run tests/vm/run.sh 6.1
-	grep -q -- '-- env ROUNDS=3 sh /vm/suite/runner a:120$' calls
+	ROUNDS=3 AGENT_CALLS=1 run tests/vm/run.sh 6.1
+	grep -q -- '-- env ROUNDS=3 env AGENT_CALLS=1 sh /vm/suite/runner a:120$' calls
 	: >calls
 	run tests/vm/run.sh 6.1
 	grep -q -- '-- sh /vm/suite/runner a:120$' calls

@@ -123,12 +123,14 @@ suite_merge() {
 # has defined and which takes options of boot.sh, and runs the scripts in there with the command
 # RUNNER, which gets them as SCRIPT:SECONDS. SLOW is how much longer they may take than their heads
 # say, START how many seconds the boot may. Consoles' logs go to OUTDIR. Of our environment they get
-# ROUNDS, how often those do what they do that have a number of rounds.
+# ROUNDS, how often those do what they do that have a number of rounds, and the runner AGENT_CALLS,
+# with which it counts the agent's system calls (programs/agentcalls.c).
 suite_run() {
 	local out=$1 slow=$2 start=$3 name options limit log rc sums
 	local -A group=() seconds=()
 	local order=() names words runner
 	read -ra runner <<<"$4"
+	[[ -z ${AGENT_CALLS:-} ]] || runner=(env AGENT_CALLS=1 "${runner[@]}")
 	[[ -z ${ROUNDS:-} ]] || runner=(env ROUNDS="$ROUNDS" "${runner[@]}")
 	shift 4
 	for name; do
