@@ -96,6 +96,18 @@ def a_node_is_shown():
          told.out)
 
 
+def a_change_is_told_soon():
+    plugins.AGENT.start()
+    wait_for("the picture", shown)
+    # After ten seconds it finds nothing new; by itself it looks again a minute later.
+    time.sleep(16)
+    begin = time.monotonic()
+    plugins.shadow(0)
+    wait_for("the holder", lambda: any(h["members"] for h in shown()["holdings"]))
+    took = time.monotonic() - begin
+    need(took < 35, took, "seconds")
+
+
 def who_restarts_writes_nothing():
     plugins.AGENT.start()
     wait_for("the picture", shown)
@@ -148,8 +160,8 @@ def another_namespace():
     wait_for("the picture", lambda: API.get(MAP.replace(world.SYSTEM, "elsewhere")))
 
 
-TESTS = [a_node_is_shown, who_restarts_writes_nothing, the_server_is_away_at_first,
-         it_is_forbidden, nobody_wants_it, another_namespace]
+TESTS = [a_node_is_shown, a_change_is_told_soon, who_restarts_writes_nothing,
+         the_server_is_away_at_first, it_is_forbidden, nobody_wants_it, another_namespace]
 
 
 def main():
