@@ -18,6 +18,7 @@
 
 struct kube;
 struct kube_ask;
+struct kube_watch;
 
 struct kube_config {
 	char *server; /* https://host:port[/prefix]; http:// only to this host */
@@ -126,6 +127,18 @@ struct kube_watch_ops {
  */
 void kube_watch(struct kube *kube, const char *collection, const char *query, const char *what,
 		unsigned int page, const struct kube_watch_ops *ops);
+
+/*
+ * Lists a collection once, as it is when the server answers, and not from a cache of before;
+ * parameters and callbacks as of kube_watch(). It is tried for as long as it takes. What is given
+ * can be given up by kube_list_cancel() until ops->synced() was called; it is NULL where the client
+ * ends already.
+ */
+struct kube_watch *kube_list(struct kube *kube, const char *collection, const char *query,
+			     const char *what, unsigned int page, const struct kube_watch_ops *ops);
+
+/* Gives a list up: none of its callbacks is called any more. NULL is none. */
+void kube_list_cancel(struct kube_watch *list);
 
 /* kube_watch() of the pods of this node, told to kube_ops. The config must have its name. */
 void kube_watch_pods(struct kube *kube);

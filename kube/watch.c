@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A kind of objects: a list in pages, then one watch after the other from where the last ended.
+ * A kind of objects: a list in pages, then one watch after the other from where the last ended; or
+ * a list alone.
  * "Efficient detection of changes", Kubernetes API concepts.
  */
 #include <errno.h>
@@ -18,7 +19,8 @@ struct kube_watch {
 	char *collection, *query;
 	const char *what;
 	unsigned int page;
-	bool watching; /* else listing */
+	bool once; /* a list alone */
+	bool watching; /* else listing; of a list alone: it is complete */
 	char *version; /* where the watch goes on; of a list: "0" any, "" the newest */
 	char *next; /* the token of the next page */
 	bool listing; /* that a list begins was told */
@@ -175,9 +177,29 @@ static int page_done(struct kube_watch *watch)
 	set(&watch->next, NULL);
 	watch->watching = true;
 	watch->listing = false;
-	if (watch->ops.synced)
-		watch->ops.synced(watch->ops.arg);
 	return 0;
+}
+
+static void free_watch(struct kube_request *req)
+{
+	struct kube_watch *watch = req->arg;
+
+	free(watch->collection);
+	free(watch->query);
+	free(watch->version);
+	free(watch->next);
+	kube_cut_reset(&watch->cut);
+	free(watch);
+}
+
+static void take_out(struct kube_watch *watch)
+{
+	struct kube_watch **at = &watch->req.kube->watches;
+
+	while (*at != watch)
+		at = &(*at)->next_watch;
+	*at = watch->next_watch;
+	kube_request_close(&watch->req, free_watch);
 }
 
 /* Goes on at once after a watch that was worth it; a server that ends each at once gets pauses. */
@@ -207,7 +229,15 @@ static void on_done(struct kube_request *req, const struct kube_answer *answer)
 	if (r == 0)
 		r = page_done(watch);
 	if (r == 0) {
-		kube_request_start(req, 0);
+		const struct kube_watch_ops ops = watch->ops;
+		bool complete = watch->watching;
+
+		if (complete && watch->once)
+			take_out(watch);
+		else
+			kube_request_start(req, 0);
+		if (complete && ops.synced)
+			ops.synced(ops.arg);
 		return;
 	}
 	if (r == -ESTALE || r == -EBADMSG)
@@ -220,23 +250,28 @@ static void on_done(struct kube_request *req, const struct kube_answer *answer)
 	free(why);
 }
 
-void kube_watch(struct kube *kube, const char *collection, const char *query, const char *what,
-		unsigned int page, const struct kube_watch_ops *ops)
+static struct kube_watch *start(struct kube *kube, const char *collection, const char *query,
+				const char *what, unsigned int page,
+				const struct kube_watch_ops *ops, bool once)
 {
 	struct kube_watch *watch;
 
 	if (kube->dying)
-		return;
+		return NULL;
 	watch = gs_calloc(1, sizeof(*watch));
 	watch->next_watch = kube->watches;
 	kube->watches = watch;
 	watch->ops = *ops;
+	watch->once = once;
 	watch->collection = gs_strdup(collection);
 	watch->query = query ? gs_strdup(query) : NULL;
 	watch->what = what;
 	watch->page = page;
-	/* The first list may come from the server's cache: all nodes may begin at once. */
-	watch->version = gs_strdup("0");
+	/*
+	 * A watch's first list may come from the server's cache: all nodes may begin at once. Who
+	 * lists once wants to know how things are.
+	 */
+	watch->version = gs_strdup(once ? "" : "0");
 	watch->cut.kube = kube;
 	watch->cut.what = what;
 	watch->cut.arg = watch;
@@ -247,26 +282,29 @@ void kube_watch(struct kube *kube, const char *collection, const char *query, co
 	watch->req.arg = watch;
 	kube_request_init(kube, &watch->req);
 	kube_request_start(&watch->req, 0);
+	return watch;
 }
 
-static void free_watch(struct kube_request *req)
+void kube_watch(struct kube *kube, const char *collection, const char *query, const char *what,
+		unsigned int page, const struct kube_watch_ops *ops)
 {
-	struct kube_watch *watch = req->arg;
+	(void)start(kube, collection, query, what, page, ops, false);
+}
 
-	free(watch->collection);
-	free(watch->query);
-	free(watch->version);
-	free(watch->next);
-	kube_cut_reset(&watch->cut);
-	free(watch);
+struct kube_watch *kube_list(struct kube *kube, const char *collection, const char *query,
+			     const char *what, unsigned int page, const struct kube_watch_ops *ops)
+{
+	return start(kube, collection, query, what, page, ops, true);
+}
+
+void kube_list_cancel(struct kube_watch *list)
+{
+	if (list)
+		take_out(list);
 }
 
 void kube_watch_close(struct kube *kube)
 {
-	struct kube_watch *watch;
-
-	while ((watch = kube->watches) != NULL) {
-		kube->watches = watch->next_watch;
-		kube_request_close(&watch->req, free_watch);
-	}
+	while (kube->watches)
+		take_out(kube->watches);
 }

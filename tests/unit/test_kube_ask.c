@@ -189,6 +189,44 @@ static void test_watch_selected(void **state)
 	assert_int_equal(kubeclient_told(&client, "here \"a\""), 0);
 }
 
+/* Once, as it is now, and no watch behind it. */
+static void test_list(void **state)
+{
+	const struct kube_watch_ops ops = { on_object, on_begin, on_synced, NULL };
+
+	put("a");
+	put("b");
+	put("c");
+	/* a page that breaks off */
+	kubeclient_tell(&client, "{'op':'rule','match':'continue=','status':410}");
+	assert_non_null(kube_list(client.kube, SPACES, NULL, "namespace", 2, &ops));
+	kubeclient_until(&client, "begin\nwell\nhere \"a\"\nhere \"b\"\n");
+	kubeclient_until(&client, "bad: GET " SPACES ": the API server answers 410");
+	kubeclient_until(&client, "begin\nwell\nhere \"a\"\nhere \"b\"\nhere \"c\"\nsynced\n");
+	kubeclient_run(&client, 300);
+	assert_int_equal(kubeclient_asked(&client, "GET"), 4);
+	assert_int_equal(kubeclient_asked(&client, "resourceVersion"), 0);
+	assert_int_equal(kubeclient_asked(&client, "watch"), 0);
+}
+
+static void test_list_cancel(void **state)
+{
+	const struct kube_watch_ops ops = { on_object, on_begin, on_synced, NULL };
+	struct kube_watch *list;
+
+	put("a");
+	kubeclient_tell(&client, "{'op':'rule','match':'GET','times':2,'hang':true}");
+	list = kube_list(client.kube, SPACES, NULL, "namespace", 2, &ops);
+	/* the client ends with this one under way */
+	(void)kube_list(client.kube, SPACES, NULL, "namespace", 2, &ops);
+	kubeclient_until_asked(&client, "GET", 2);
+	kube_list_cancel(list);
+	kube_list_cancel(NULL);
+	(void)kube_list(client.kube, SPACES, NULL, "namespace", 2, &ops);
+	kubeclient_until(&client, "here \"a\"\nsynced\n");
+	assert_int_equal(kubeclient_told(&client, "synced"), 1);
+}
+
 /* The server refuses everybody for a while. */
 static void test_watch_outage(void **state)
 {
@@ -217,6 +255,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watch_selected, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watch_outage, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list_cancel, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, setup_all, teardown_all);
