@@ -71,6 +71,17 @@ agent_pid() {
 	systemctl show -P MainPID gpushared
 }
 
+# Its filter was made with the libraries of one Debian, and has to do for those of others.
+none_refused() {
+	local told
+	exec {http}<>/dev/tcp/127.0.0.1/9479
+	printf 'GET /metrics HTTP/1.0\r\n\r\n' >&"$http"
+	told=$(cat <&"$http")
+	exec {http}>&-
+	grep "^gpushare_syscalls_denied_total" <<<"$told" && return 1
+	grep -q "^gpushare_kernel_module_loaded " <<<"$told"
+}
+
 another_agent() { # PID
 	[[ $(agent_pid) != "$1" ]] && gpusharectl status
 }
@@ -149,6 +160,7 @@ check "... all of them" installed "$(</vm/extra/v2/version)"
 check "it is another agent" wait_for $long another_agent "$agent"
 check "the containers run on" alive $web $main $side
 [[ -z $driver ]] || return_it
+check "no system call of the agent's was refused" none_refused
 check "they have the card, though systemd was told to reload" can_use side
 
 # ---- And bare again.
