@@ -112,7 +112,8 @@ static void end_unused(struct agent *agent)
 	const struct allocations *all = agent->allocations;
 	cleanup_strv struct gs_strv names = { 0 };
 
-	if (all->asked_ms - all->granted_ms < GRANTED_MS ||
+	/* the question may be older than the grant */
+	if (all->asked_ms < all->granted_ms + GRANTED_MS ||
 	    gs_grant_list(agent->config.lib_dir, &names, NULL) < 0)
 		return;
 	for (size_t i = 0; i < names.n; i++) {

@@ -63,6 +63,8 @@ class Kubelet:
         self.channels, self.lists, self.options = {}, {}, {}
         self.registered = queue.Queue()
         self.pods_wrong = None
+        self.asked = queue.Queue()
+        self.gate = None
 
     def start(self):
         """As a kubelet does: whatever socket there was is gone."""
@@ -131,6 +133,10 @@ class Kubelet:
             holds = one.containers.add(name=container)
             for resource, ids in shuffled(resources.items()):
                 holds.devices.add(resource_name=resource, device_ids=shuffled(ids))
+        self.asked.put(True)
+        gate = self.gate
+        if gate:
+            gate.wait(LONG)
         return answer
 
     def allocatable(self, _, context):
@@ -556,6 +562,27 @@ def a_grant_whose_pod_is_over():
     need(is_written(names[1])["state"] == "active", "the other pod's was revoked, too")
 
 
+def a_grant_that_is_younger_than_the_question():
+    """The kubelet is slow to tell who has what, and meanwhile gives a device away."""
+    KUBELET.start()
+    AGENT.start()
+    shadow(0)
+    KUBELET.lists_it(SHARE, {k: v for k, v in ALL.items() if "GPU-0" in k})
+    time.sleep(15)  # its word counts by now
+    KUBELET.gate = threading.Event()
+    while not KUBELET.asked.empty():
+        KUBELET.asked.get()
+    KUBELET.asked.get(timeout=LONG)
+    annotations = KUBELET.allocate(SHARE, "fakegpu-GPU-0::0")
+    need(is_written(annotations)["state"] == "active", "the grant")
+    KUBELET.uses["team-a", "share", "train"] = {SHARE: ["fakegpu-GPU-0::0"]}
+    gate, KUBELET.gate = KUBELET.gate, None
+    gate.set()
+    KUBELET.asked.get(timeout=LONG)  # the next question: that answer has come
+    time.sleep(1)
+    need(is_written(annotations)["state"] == "active", "it was revoked by an older answer")
+
+
 def a_share_pod_without_its_shadow_pod():
     KUBELET.start()
     AGENT.start()
@@ -621,7 +648,8 @@ TESTS = [a_share_of_a_shadow_pods_card, two_shares_are_of_two_cards, a_grant_is_
          a_grant_that_was_never_written, a_share_that_there_is_no_more,
          the_agent_is_killed_after_the_grant, who_holds_is_the_kubelets_word,
          an_impostor_is_refused, an_impostor_that_the_operator_exempts, a_grant_whose_pod_is_over,
-         a_share_pod_without_its_shadow_pod, the_cards_next_holder_is_alone_on_it]
+         a_grant_that_is_younger_than_the_question, a_share_pod_without_its_shadow_pod,
+         the_cards_next_holder_is_alone_on_it]
 
 
 def main():
