@@ -83,7 +83,7 @@ overlay_modules "$overlay" "${modules[@]}"
 [[ -z $agent ]] || overlay_enable "$overlay" gpushared.service
 ((${#extra[@]} == 0)) || cp -a "${extra[@]}" "$overlay/vm/extra"
 cp "$K_DIR/release" "$overlay/vm"
-echo 1 >"$overlay/vm/slow"
+echo "${NODE_SLOW:-1}" >"$overlay/vm/slow"
 [[ -z $cluster ]] || declare -p "${!CLUSTER_@}" | sed 's/^declare -x //' >"$overlay/vm/cluster"
 if ((${#command[@]} > 0)); then
 	printf '%s\n' "${command[*]@Q}" >"$overlay/vm/command"

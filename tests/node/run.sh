@@ -6,7 +6,8 @@
 #
 # Without names: those of the level VM_LEVEL (short, full, deep; default: short, as CI does) whose
 # heads name the kernel, or no kernel and it is 6.1. A script's head may have the lines that
-# tests/vm/lib/suite.sh tells of; options are those of boot.sh.
+# tests/vm/lib/suite.sh tells of; options are those of boot.sh. NODE_SLOW (1): how much longer than
+# on an idle machine all may take. NODE_BUILT=1: it is built already.
 #
 # Everything is one skipped test where a node can't be made.
 set -euo pipefail
@@ -29,7 +30,7 @@ suite_boot() {
 
 suite_begin "node $kernel" "$NODE_DIR/suite" "$kernel"
 rc=0
-why=$("$NODE_DIR/build.sh" "$kernel" "$out") || rc=$?
+[[ -n ${NODE_BUILT:-} ]] || why=$("$NODE_DIR/build.sh" "$kernel" "$out") || rc=$?
 case $rc in
 0) suite_result ok "builds" ;;
 77)
@@ -45,5 +46,6 @@ if (($# == 0)); then
 	mapfile -t names < <(suite_choose "${VM_LEVEL:-short}" 6.1)
 	set -- "${names[@]}"
 fi
-suite_run "$out" 1 90 "bash /vm/suite/runner" "$@"
+slow=${NODE_SLOW:-1}
+suite_run "$out" "$slow" $((90 * slow)) "bash /vm/suite/runner" "$@"
 suite_finish

@@ -38,6 +38,14 @@ kubectl() {
 		--cache-dir "$NODE_DIR/kubectl" "$@"
 }
 
+# kubectl_serve: the same for a node that is a slow machine, whose processors each call would take
+# for seconds.
+kubectl_serve() {
+	node_spawn kubectl "$GS_PYTHON" "$GS_TOP/tests/k8s/remote.py" "$CLUSTER_IP" 8001 \
+		"$KUBE/kube" kubectl --kubeconfig "$NODE_DIR/admin.conf" \
+		--cache-dir "$NODE_DIR/kubectl"
+}
+
 # Nothing here has to outlive a power cut.
 etcd_start() {
 	node_spawn etcd "$KUBE/kube" etcd --data-dir "$NODE_DIR/etcd" --unsafe-no-fsync \

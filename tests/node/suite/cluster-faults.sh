@@ -5,7 +5,7 @@
 # whoever was away finds his way in again.
 # runs: cluster
 # boot: --cluster --mem 3072
-# seconds: 3000
+# seconds: 6000
 source /vm/suite/lib.sh
 source /vm/suite/agent.inc
 source /vm/suite/cluster.inc
@@ -28,7 +28,7 @@ there_again() {
 
 # unharmed NAME CONTAINER: the pod still has that container, and it runs.
 unharmed() {
-	[[ $(pod_container "$1") == "$2" ]] && ctr -n k8s.io task ls | grep "^$2 .*RUNNING"
+	[[ $(pod_container "$1") == "$2" ]] && container_is_up "$1"
 }
 
 # lend_round WHAT TOKEN
@@ -80,7 +80,7 @@ fi
 
 say="after the reboot"
 check "$say: the node is in the cluster again" cluster_join
-check "$say: the reserved pod runs again" wait_for 240 in_pod dev fgpu open /dev/fakegpuctl
+check "$say: the reserved pod runs again" wait_for 240 container_is_up dev
 n=0
 in_pod dev fgpu open /dev/fakegpu0 >/dev/null || n=1
 check "$say: its user uses the card" in_pod dev fgpu echo "/dev/fakegpu$n" 1

@@ -3,11 +3,11 @@
 # The whole of lending, on a node whose cards and processors are all sold: kubelet, scheduler, API
 # server and containerd are the real ones. A user is away, and a Deployment's spot pod is scheduled
 # on his card; he is back, is held, the spot pod is killed and deleted, and the next one waits. Then
-# the same while the API server is away, and a spot pod on a card that nobody holds, until somebody
-# is given it.
+# the same while the API server is away for a minute, and a spot pod on a card that nobody holds,
+# until somebody is given it.
 # runs: cluster
 # boot: --cluster --mem 3072
-# seconds: 1800
+# seconds: 3000
 source /vm/suite/lib.sh
 source /vm/suite/agent.inc
 source /vm/suite/cluster.inc
@@ -24,6 +24,12 @@ check "$say: his card is offered to spot pods, the other one is not" \
 check "$say: a spot Deployment is made" spot_deployment
 check "$say: its pod is scheduled and has the card" wait_for 180 spot_runs
 spot=$(spot_pod)
+is "$say: it has the CPU that it asked for, over-sold, as its limit" \
+	"$(container_limit "$spot" cpu.max)" "50000 100000"
+is "$say: ... and the memory" "$(container_limit "$spot" memory.max)" $((32 << 20))
+is "$say: of the node's own it has none" "$(kubectl get pod "$spot" \
+	-o 'jsonpath={.spec.containers[0].resources.requests} {.status.qosClass}')" \
+	'{"gpushare/spot-gpu":"1","gpushare/vcpu":"500","gpushare/vmem":"32"} BestEffort'
 returns 4000
 check "$say: the spot pod is deleted" wait_for $long pod_gone "$spot"
 check "$say: with the reason why" wait_for $long events_say "pod/$spot" GpuReclaimed
@@ -38,6 +44,7 @@ check "$say: the pod that waited has the card" wait_for 240 spot_runs
 spot=$(spot_pod)
 check "$say: the API server can't be reached" cluster_away
 returns 4001
+sleep 60
 cluster_back
 check "$say: the spot pod is deleted when it can" wait_for 180 pod_gone "$spot"
 
