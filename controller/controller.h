@@ -23,6 +23,7 @@ struct controller {
 	struct leader *leader; /* leader.c */
 	struct web *web; /* web.c */
 	struct shadows *shadows; /* shadow.c */
+	struct removal *removals; /* shadow_remove.c */
 };
 
 #endif

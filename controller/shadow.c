@@ -12,6 +12,7 @@
 #include "controller/leader.h"
 #include "controller/shadow.h"
 #include "controller/shadow_make.h"
+#include "controller/shadow_remove.h"
 #include "gpushare/annotations.h"
 #include "gpushare/resources.h"
 
@@ -110,10 +111,9 @@ static void soon(struct shadows *shadows)
 		(void)uv_timer_start(&shadows->timer, on_timer, SOON_MS, 0);
 }
 
-static void learn_json(struct shadows *shadows, const json_t *object, bool gone)
+/* Takes @pod over; NULL is none. */
+static void learn_of(struct shadows *shadows, struct shadow_pod *pod, bool shadow, bool gone)
 {
-	bool shadow = false;
-	struct shadow_pod *pod = shadow_read(object, &shadows->controller->settings, &shadow);
 	struct pods *pods = shadow ? &shadows->cards : &shadows->shares;
 
 	if (!pod)
@@ -129,17 +129,13 @@ static void learn_json(struct shadows *shadows, const json_t *object, bool gone)
 	soon(shadows);
 }
 
-/* Most pods of a cluster are none of ours: those are not even read. */
 static void on_object(struct js object, bool gone, void *arg)
 {
-	cleanup_json json_t *json = NULL;
+	bool shadow = false;
+	struct shadows *shadows = arg;
+	struct shadow_pod *pod = shadow_read_text(object, &shadows->controller->settings, &shadow);
 
-	if (!memmem(object.p, object.n, GS_RESOURCE_SHARE, strlen(GS_RESOURCE_SHARE)) &&
-	    !memmem(object.p, object.n, GS_KEY_SHADOW, strlen(GS_KEY_SHADOW)))
-		return;
-	json = json_loadb(object.p, object.n, 0, NULL);
-	if (json)
-		learn_json(arg, json, gone);
+	learn_of(shadows, pod, shadow, gone);
 }
 
 static void on_begin(void *arg)
@@ -200,14 +196,14 @@ static void on_made(const struct kube_reply *reply, void *arg)
 	struct shadows *shadows = making->shadows;
 	struct shadow_pod *share = find(&shadows->shares, making->uid);
 	uint64_t now = uv_now(shadows->controller->loop);
-	cleanup_json json_t *object = NULL;
+	struct js object;
 
 	if (share)
 		share->asked = false;
 	if (reply->r == 0) {
 		/* not only once the watch brings it: it must not be made twice */
-		object = json_loadb(reply->text, reply->len, 0, NULL);
-		learn_json(shadows, object, false);
+		if (js_parse(reply->text, reply->len, &object, NULL) == 0)
+			on_object(object, false, shadows);
 		figures_shadow(shadows->controller, "made");
 		gs_log_fields(GS_LOG_INFO, "made a shadow pod", "for", making->uid, NULL);
 	} else if (share && reply->r == -EEXIST) {
@@ -249,42 +245,20 @@ static void make(struct shadows *shadows, struct shadow_pod *share)
 			       on_made, making);
 }
 
-/* ---- Removing one. */
+/* ---- One stays that was to be removed. */
 
-struct removing {
-	struct controller *controller;
-	char *uid;
-};
-
-static void on_deleted(int result, const struct gs_err *err, void *arg)
+void shadows_stays(struct controller *controller, const char *uid, bool used, unsigned int ms)
 {
-	struct removing *removing = arg;
-	struct shadows *shadows = removing->controller->shadows;
-	struct shadow_pod *shadow = shadows ? find(&shadows->cards, removing->uid) : NULL;
+	struct shadows *shadows = controller->shadows;
+	struct shadow_pod *shadow = shadows ? find(&shadows->cards, uid) : NULL;
 
-	if (result == 0)
-		figures_shadow(removing->controller, "deleted");
-	else if (result != -ECANCELED)
-		gs_log_fields(GS_LOG_WARN, "a shadow pod stays", "why", err->msg, NULL);
-	if (shadow && result < 0) {
-		shadow->asked = false;
-		shadow->later = uv_now(removing->controller->loop) + REFUSED_MS;
-		soon(shadows);
-	}
-	free(removing->uid);
-	free(removing);
-}
-
-static void delete (struct shadows *shadows, struct shadow_pod *shadow, const char *why)
-{
-	struct removing *removing = gs_calloc(1, sizeof(*removing));
-
-	gs_log_fields(GS_LOG_INFO, "removing a shadow pod", "pod", shadow->name, "why", why, NULL);
-	removing->controller = shadows->controller;
-	removing->uid = gs_strdup(shadow->uid);
-	shadow->asked = true;
-	kube_delete_pod(shadows->controller->kube, shadow->namespace, shadow->name, shadow->uid,
-			on_deleted, removing);
+	if (!shadow)
+		return;
+	shadow->asked = false;
+	if (used)
+		shadow->quiet = 0;
+	shadow->later = uv_now(controller->loop) + ms;
+	soon(shadows);
 }
 
 /* ---- The plan. */
@@ -317,7 +291,8 @@ static void on_timer(uv_timer_t *timer)
 		if (step->act == SHADOW_MAKE)
 			make(shadows, step->pod);
 		else if (step->act == SHADOW_DELETE)
-			delete (shadows, step->pod, step->text);
+			step->pod->asked =
+				shadow_remove(shadows->controller, step->pod, step->text);
 		else
 			tell(shadows, step->pod, "Normal", step->text);
 	}
@@ -349,6 +324,8 @@ void shadows_lead(struct controller *controller, bool leads)
 
 	if (!shadows)
 		return;
+	if (!leads)
+		shadow_remove_stop(controller);
 	while (!leads && shadows->making) {
 		struct shadow_pod *share = find(&shadows->shares, shadows->making->uid);
 
@@ -379,6 +356,7 @@ void shadows_stop(struct controller *controller)
 
 	if (!shadows)
 		return;
+	shadow_remove_stop(controller);
 	while (shadows->making) {
 		kube_ask_cancel(shadows->making->ask);
 		making_free(shadows->making);

@@ -142,6 +142,7 @@ struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settin
 	ret->namespace = gs_strdup(string_at(meta, "namespace"));
 	ret->name = gs_strdup(string_at(meta, "name"));
 	ret->uid = gs_strdup(string_at(meta, "uid"));
+	ret->version = gs_strdup(string_at(meta, "resourceVersion"));
 	ret->made = gs_strdup(string_at(meta, "creationTimestamp"));
 	ret->node = gs_strdup(string_at(pod_object(pod, "spec"), "nodeName"));
 	ret->account = gs_strdup(account ? account : ret->namespace);
@@ -157,6 +158,17 @@ struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settin
 	return ret;
 }
 
+struct shadow_pod *shadow_read_text(struct js pod, const struct controller_settings *settings,
+				    bool *shadow)
+{
+	cleanup_json json_t *json = NULL;
+
+	if (memmem(pod.p, pod.n, GS_RESOURCE_SHARE, strlen(GS_RESOURCE_SHARE)) ||
+	    memmem(pod.p, pod.n, GS_KEY_SHADOW, strlen(GS_KEY_SHADOW)))
+		json = json_loadb(pod.p, pod.n, 0, NULL);
+	return json ? shadow_read(json, settings, shadow) : NULL;
+}
+
 void shadow_pod_free(struct shadow_pod *pod)
 {
 	if (!pod)
@@ -164,6 +176,7 @@ void shadow_pod_free(struct shadow_pod *pod)
 	free(pod->namespace);
 	free(pod->name);
 	free(pod->uid);
+	free(pod->version);
 	free(pod->node);
 	free(pod->account);
 	free(pod->place);

@@ -12,6 +12,12 @@
  */
 struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settings *settings,
 			       bool *shadow);
+
+/* The same from a pod's text; most pods of a cluster are neither, and are not even parsed. */
+struct shadow_pod *shadow_read_text(struct js pod, const struct controller_settings *settings,
+				    bool *shadow);
+
+/* NULL is none. */
 void shadow_pod_free(struct shadow_pod *pod);
 
 /* The name of the shadow pod for @share: always the same, so that there are never two. Freed. */

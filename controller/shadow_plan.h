@@ -16,7 +16,7 @@
 
 /* A share pod, or a shadow pod, as far as it matters here. All strings are its own; "" is none. */
 struct shadow_pod {
-	char *namespace, *name, *uid;
+	char *namespace, *name, *uid, *version;
 	char *node; /* "": not placed yet */
 	char *account; /* user_id, or else the namespace */
 	char *place; /* a hash of where it may be: selectors, affinity, tolerations, ... */

@@ -12,7 +12,8 @@ Tests steer it through the socket DIR/admin.sock: one JSON object a connection, 
   {"op": "token", "token": T}           only this bearer token is accepted ("": any)
   {"op": "put", "pod": POD}             makes or changes a pod
   {"op": "remove", "pod": "ns/name"}    takes it away
-  {"op": "set", "path": P, "object": O} makes or changes any object; P is its path in the API
+  {"op": "set", "path": P, "object": O} makes or changes any object; P is its path in the API;
+      "untold": true                    no watch hears of it
   {"op": "unset", "path": P}            takes it away
   {"op": "fill", "n": N, "object": O}   makes N pods fill/p0, ...; %d in O is the number
   {"op": "get", "path": P}              shows it
@@ -72,7 +73,7 @@ def status(code, reason, message):
             "reason": reason, "message": message}
 
 
-def record(kind, key, obj):
+def record(kind, key, obj, untold=False):
     """Stores @obj, or takes it away, and tells the watches. Under state.change."""
     state.version += 1
     obj = json.loads(json.dumps(obj))
@@ -81,13 +82,14 @@ def record(kind, key, obj):
         del state.objects[key]
     else:
         state.objects[key] = obj
-    state.history.append((state.version, kind, key, obj))
+    if not untold:
+        state.history.append((state.version, kind, key, obj))
     state.change.notify_all()
     return obj
 
 
-def put(key, obj):
-    return record("MODIFIED" if key in state.objects else "ADDED", key, obj)
+def put(key, obj, untold=False):
+    return record("MODIFIED" if key in state.objects else "ADDED", key, obj, untold)
 
 
 def pod_key(pod):
@@ -117,7 +119,7 @@ def admin(ask):
         key = pod_key(ask["pod"])
         record("DELETED", key, state.objects[key])
     elif op == "set":
-        put(path_key(ask["path"])[:3], ask["object"])
+        put(path_key(ask["path"])[:3], ask["object"], ask.get("untold", False))
     elif op == "fill":
         for i in range(ask["n"]):
             key = "/api/v1/pods", "fill", "p%d" % i
@@ -343,13 +345,19 @@ class Handler(BaseHTTPRequestHandler):
         return 200, put(key, obj)
 
     def delete(self, key, options):
-        uid = state.objects[key]["metadata"]["uid"]
+        uid, version = (state.objects[key]["metadata"][k] for k in ("uid", "resourceVersion"))
         asked = options.get("preconditions", {}).get("uid")
+        seen = options.get("preconditions", {}).get("resourceVersion", version)
         if asked and asked != uid or not asked and key[0] == "/api/v1/pods":
             return 409, status(409, "Conflict", 'Operation cannot be fulfilled on pods "%s": the '
                                "UID in the precondition (%s) does not match the UID in record "
                                "(%s). The object might have been deleted and then recreated"
                                % (key[2], asked, uid))
+        if seen != version:
+            return 409, status(409, "Conflict", 'Operation cannot be fulfilled on pods "%s": the '
+                               "ResourceVersion in the precondition (%s) does not match the "
+                               "ResourceVersion in record (%s). The object might have been modified"
+                               % (key[2], seen, version))
         return 200, record("DELETED", key, state.objects[key])
 
 

@@ -450,8 +450,9 @@ NO_ROOM = ("0/3 nodes are available: 1 Insufficient gpushare/share-gpu, 2 node(s
            "Pod's node affinity/selector.")
 
 
-def share(name, uid, n=1, node=None, why=NO_ROOM, namespace="default", made=0, **spec):
-    """A share pod, as the scheduler leaves it."""
+def share(name, uid, n=1, node=None, why=NO_ROOM, namespace="default", made=0, untold=False,
+          **spec):
+    """A share pod, as the scheduler leaves it; @untold: no watch hears of it."""
     p = pod(name, "gpushare/share-gpu", n, namespace=namespace,
             annotations=spec.pop("annotations", None), **spec)
     p["metadata"].update(uid=uid, creationTimestamp="2026-11-30T10:00:%02dZ" % made)
@@ -461,17 +462,17 @@ def share(name, uid, n=1, node=None, why=NO_ROOM, namespace="default", made=0, *
         p["status"] = {"phase": "Pending", "conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
              "message": why}]}
-    world.set(PODS % namespace + "/" + name, p)
+    world.set(PODS % namespace + "/" + name, p, untold)
 
 
 def shadow(uid):
     return world.get(PODS % "gpushare-system" + "/shadow-" + uid)
 
 
-def place(uid, node):
+def place(uid, node, untold=False):
     p = shadow(uid)
     p["spec"]["nodeName"] = node
-    world.set(PODS % "gpushare-system" + "/shadow-" + uid, p)
+    world.set(PODS % "gpushare-system" + "/shadow-" + uid, p, untold)
 
 
 def made():
@@ -534,6 +535,72 @@ def test_shadow_story():
     until("the placed one goes", lambda: not shadow("u1"))
     need(time.monotonic() - begin > 1.5, "too soon")
     need(c.metric('gpushare_controller_shadows_total{what="deleted"}') == 2)
+    c.stop()
+
+
+def looks():
+    return [r for r in world.log() if "fieldSelector=spec.nodeName%3Dn1&" in r["what"]]
+
+
+def deletes():
+    return [r for r in world.log() if r["what"].startswith("DELETE")]
+
+
+def test_shadow_used_unseen():
+    """Nobody's card is taken away because a watch is behind."""
+    c = lead(shadow={"quiet": "1s"})
+    share("s1", "u1")
+    until("a shadow pod is made", lambda: shadow("u1"))
+    place("u1", "n1")
+    share("s1", "u1", node="n1")
+    share("s2", "u2", node="n1", untold=True)
+    world.admin(op="remove", pod="default/s1")
+    until("its node is looked at", lambda: len(looks()) > 1)
+    need(shadow("u1") and not deletes(), deletes())
+    need("resourceVersion" not in looks()[0]["what"], "by a cache that may be behind as well")
+    # one that is over uses nothing
+    p = world.get(PODS % "default" + "/s2")
+    p["status"] = {"phase": "Succeeded"}
+    world.set(PODS % "default" + "/s2", p, untold=True)
+    until("it goes", lambda: not shadow("u1"))
+    need(c.metric('gpushare_controller_shadows_total{what="deleted"}') == 1)
+    c.stop()
+
+
+def test_shadow_placed_unseen():
+    """One without a node goes only if it still has none."""
+    lead(shadow={"quiet": "1s"})
+    share("s1", "u1")
+    until("a shadow pod is made", lambda: shadow("u1"))
+    place("u1", "n1", untold=True)
+    share("s2", "u2", node="n1", untold=True)
+    world.admin(op="remove", pod="default/s1")
+    until("it was tried", deletes)
+    time.sleep(1)
+    need(shadow("u1"), "a card that is used")
+    need(json.loads(deletes()[0]["body"])["preconditions"]["uid"] ==
+         shadow("u1")["metadata"]["uid"], deletes())
+    # the watch is there again
+    place("u1", "n1")
+    until("its node is looked at", looks)
+    time.sleep(1)
+    need(shadow("u1") and len(deletes()) == 1, "it was tried again")
+    world.admin(op="remove", pod="default/s2")
+    until("it goes", lambda: not shadow("u1"))
+
+
+def test_shadow_removal_given_up():
+    """Who ceases to lead removes nothing any more, however long a request waits."""
+    c = lead(shadow={"quiet": "1s"})
+    share("s1", "u1")
+    until("a shadow pod is made", lambda: shadow("u1"))
+    world.admin(op="rule", match="^DELETE", status=429, headers={"Retry-After": "14"})
+    world.admin(op="rule", match="/leases", status=403, times=1000)
+    world.admin(op="remove", pod="default/s1")
+    until("it is asked to be deleted", deletes)
+    until("it ceases to lead", lambda: c.metric("gpushare_controller_leader") == 0, 25)
+    time.sleep(8)
+    need(shadow("u1") and len(deletes()) == 1, "it went on")
     c.stop()
 
 

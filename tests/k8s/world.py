@@ -175,8 +175,8 @@ class World:
             f.flush()
             return json.loads(f.readline())
 
-    def set(self, path, obj):
-        self.admin(op="set", path=path, object=obj)
+    def set(self, path, obj, untold=False):
+        self.admin(op="set", path=path, object=obj, untold=untold)
 
     def get(self, path):
         return self.admin(op="get", path=path)["object"]
