@@ -12,6 +12,7 @@
 #include "common/xalloc.h"
 #include "controller/admission.h"
 #include "controller/keys.h"
+#include "controller/order.h"
 #include "controller/oversold.h"
 #include "controller/partition.h"
 #include "controller/patch.h"
@@ -159,6 +160,8 @@ static int on_create(const struct admission_policy *policy, const json_t *space,
 
 	if (!q->trusted)
 		r = keys_check(space, NULL, pod, oversold, err);
+	if (r == 0)
+		r = order_check(pod, err);
 	if (r == 0)
 		r = spot_check(NULL, pod, err);
 	if (r == 0)

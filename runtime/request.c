@@ -8,6 +8,7 @@
 #include "common/grant.h"
 #include "common/nearest.h"
 #include "common/quantity.h"
+#include "common/sources.h"
 #include "common/xalloc.h"
 #include "gpushare/annotations.h"
 #include "runtime/request.h"
@@ -34,60 +35,9 @@ int request_add_source(struct request *request, const struct gs_identity *source
 	return 0;
 }
 
-/* "<source>[,<source>...]" */
-static int read_sources(const char *text, size_t len, const struct who *who, struct request *req,
-			struct gs_err *err)
+static int add_source(const struct gs_identity *source, void *arg, struct gs_err *err)
 {
-	const char *end = text + len;
-
-	for (;;) {
-		const char *comma = memchr(text, ',', (size_t)(end - text));
-		const char *stop = comma ? comma : end;
-		cleanup_identity struct gs_identity source = { 0 };
-		int r;
-
-		r = gs_identity_parse(text, (size_t)(stop - text), &who->id, &source, err);
-		if (r == 0 && gs_identity_equal(&source, &who->id))
-			r = gs_err_set(err, EINVAL, "the container names itself as its source");
-		if (r == 0)
-			r = request_add_source(req, &source, err);
-		if (r < 0 || !comma)
-			return r;
-		text = comma + 1;
-	}
-}
-
-/* The long form: "target=source[,source]" entries, separated by ';' or newline. */
-static int read_long_form(const char *text, const struct who *who, bool *found, struct request *req,
-			  struct gs_err *err)
-{
-	while (*text) {
-		size_t len = strcspn(text, ";\n");
-		const char *eq = memchr(text, '=', len);
-		size_t name = eq ? (size_t)(eq - text) : 0;
-
-		if (len && (!eq || !gs_dns_label(text, name))) {
-			cleanup_free char *quoted = gs_quote(text, len);
-
-			return gs_err_set(err, EINVAL,
-					  "entry %s is not <container>=<source>[,<source>]",
-					  quoted);
-		}
-		if (len && strlen(who->id.container) == name &&
-		    memcmp(text, who->id.container, name) == 0) {
-			int r;
-
-			if (*found)
-				return gs_err_set(err, EINVAL, "two entries for container %s",
-						  who->id.container);
-			*found = true;
-			r = read_sources(eq + 1, len - name - 1, who, req, err);
-			if (r < 0)
-				return r;
-		}
-		text += len + (text[len] != '\0');
-	}
-	return 0;
+	return request_add_source(arg, source, err);
 }
 
 static int too_long(const char *key, const char *value, struct gs_err *err)
@@ -95,7 +45,7 @@ static int too_long(const char *key, const char *value, struct gs_err *err)
 	size_t len = strlen(value);
 
 	return gs_err_set(err, E2BIG, "annotation %s: %zu characters are more than %d", key, len,
-			  REQUEST_VALUE_MAX);
+			  GS_SOURCES_VALUE_MAX);
 }
 
 static int read_from(const struct spec *spec, const struct who *who, struct request *req,
@@ -104,7 +54,8 @@ static int read_from(const struct spec *spec, const struct who *who, struct requ
 	cleanup_free char *key = gs_asprintf(GS_KEY_FROM ".%s", who->id.container);
 	cleanup_free char *own = NULL;
 	cleanup_free char *all = NULL;
-	bool found = false;
+	const char *entry = NULL;
+	size_t len = 0;
 	int r;
 
 	r = spec_annotation(spec, key, &own, err);
@@ -113,17 +64,21 @@ static int read_from(const struct spec *spec, const struct who *who, struct requ
 	if (r < 0)
 		return r;
 	if (own) {
-		if (strlen(own) > REQUEST_VALUE_MAX)
+		if (strlen(own) > GS_SOURCES_VALUE_MAX)
 			return too_long(key, own, err);
-		found = true;
-		r = read_sources(own, strlen(own), who, req, err);
+		r = gs_sources_parse(own, strlen(own), &who->id, add_source, req, err);
 		if (r < 0)
 			return gs_err_prefix(err, "annotation %s", key);
 	}
 	if (all) {
-		if (strlen(all) > REQUEST_VALUE_MAX)
+		if (strlen(all) > GS_SOURCES_VALUE_MAX)
 			return too_long(GS_KEY_FROM, all, err);
-		r = read_long_form(all, who, &found, req, err);
+		r = gs_sources_find(all, who->id.container, &entry, &len, err);
+		if (r == 0 && entry && own)
+			r = gs_err_set(err, EINVAL, "two entries for container %s",
+				       who->id.container);
+		if (r == 0 && entry)
+			r = gs_sources_parse(entry, len, &who->id, add_source, req, err);
 		if (r < 0)
 			return gs_err_prefix(err, "annotation " GS_KEY_FROM);
 	}

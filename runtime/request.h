@@ -4,12 +4,12 @@
 #define GPUSHARE_RUNTIME_REQUEST_H
 
 #include "common/identity.h"
+#include "common/sources.h"
 #include "runtime/spec.h"
 #include "runtime/who.h"
 
 /* Bounds on what a pod's author may write. */
 #define REQUEST_SOURCES_MAX 16
-#define REQUEST_VALUE_MAX 16384
 
 struct request {
 	struct gs_identity *sources; /* without repeats */
@@ -26,7 +26,7 @@ void request_free(struct request *request);
 /*
  * Reads the annotations for the container @who (whose identity is set). A value that can't be
  * parsed is -EINVAL with key, value (cut) and what is wrong; -E2BIG: one longer than
- * REQUEST_VALUE_MAX, or too many sources; -ERANGE: a quantity too large. Entries for other
+ * GS_SOURCES_VALUE_MAX, or too many sources; -ERANGE: a quantity too large. Entries for other
  * containers of the pod are theirs; a malformed entry of the long form that names no container is
  * everybody's.
  */

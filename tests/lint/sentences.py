@@ -14,7 +14,8 @@ import sys
 
 import messages
 
-ADMISSION = ["keys.c", "spot.c", "share.c", "oversold.c", "partition.c", "pod.c", "admission.c"]
+ADMISSION = ["keys.c", "order.c", "spot.c", "share.c", "oversold.c", "partition.c", "pod.c",
+             "admission.c"]
 # What the API server sends cannot be so, or is sent by nobody else.
 NOT_TOLD = re.compile(r"^(apiVersion |request\.|the object is |the pod has no spec|container %s$"
                       r"|%s has an element|neither a pod)|^(change|write|remove)$"

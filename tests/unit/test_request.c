@@ -12,6 +12,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "common/sources.h"
 #include "common/xalloc.h"
 #include "runtime/request.h"
 #include "tests/unit/specs.h"
@@ -302,7 +303,7 @@ static void values_are_bounded(void **state)
 		struct gs_err err = { 0 };
 
 		gs_buf_addf(&text, "\"%s\":\"", keys[i]);
-		for (int n = 0; n <= REQUEST_VALUE_MAX; n++)
+		for (int n = 0; n <= GS_SOURCES_VALUE_MAX; n++)
 			gs_buf_addc(&text, ';');
 		gs_buf_addc(&text, '"');
 		annotated(&spec, text.data);
