@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a real API server lets be done: by whoever has the controller's token, and by all while no
-controller runs. For controller.bats: $NODE_DIR has an administrator's certificate, $CLUSTER_SERVER
-is where. Prints TAP; arguments choose tests by their names."""
+"""What a real API server lets be done: by whoever has the controller's token or an agent's, and by
+all while no controller runs. For controller.bats: $NODE_DIR has an administrator's certificate,
+$CLUSTER_SERVER is where. Prints TAP; arguments choose tests by their names."""
 import base64
 import copy
 import http.client
@@ -19,6 +19,7 @@ from tap import Failed, need  # noqa: E402
 
 SYSTEM = "gpushare-system"
 CONTROLLER = "system:serviceaccount:%s:gpushare-controller" % SYSTEM
+AGENT = "system:serviceaccount:%s:gpushare-agent" % SYSTEM
 PODS = "/api/v1/namespaces/%s/pods"
 WEBHOOK = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/gpushare"
 NO_ROOM = "0/1 nodes are available: 1 Insufficient gpushare/share-gpu."
@@ -33,15 +34,22 @@ class Api:
         self.http = http.client.HTTPSConnection(urlsplit(os.environ["CLUSTER_SERVER"]).netloc,
                                                 timeout=60, context=context)
 
-    def ask(self, method, path, body=None, user=None, kind="application/json"):
-        """(status, answer). @user: in whose name an administrator asks."""
+    def ask(self, method, path, body=None, user=None, node=None, kind="application/json"):
+        """(status, answer). @user: in whose name an administrator asks; @node: to which that one's
+        token is bound."""
         headers = {"Content-Type": kind}
         if user:
             headers["Impersonate-User"] = user
             headers["Impersonate-Group"] = "system:authenticated"
+        if node:
+            headers["Impersonate-Extra-authentication.kubernetes.io%2Fnode-name"] = node
         self.http.request(method, path, json.dumps(body) if body is not None else None, headers)
         response = self.http.getresponse()
-        return response.status, json.loads(response.read())
+        text = response.read()
+        try:
+            return response.status, json.loads(text)
+        except ValueError:  # nothing, from a watch; or an error that is no Status
+            return response.status, {"message": text.decode()}
 
     def well(self, *args, **more):
         status, answer = self.ask(*args, **more)
@@ -287,6 +295,27 @@ def test_token_policies_are_typed():
             time.sleep(0.2)
             policy = api.well("GET", path + "/" + name)
         need(not policy["status"].get("typeChecking"), name, policy["status"])
+
+
+def test_agent_lists_its_own_node():
+    """With docs/controller.md's authorization.yaml."""
+    of = "fieldSelector=spec.nodeName%3D"
+    for path in ("/api/v1/pods?", "/api/v1/pods?watch=1&timeoutSeconds=1&"):
+        api.well("GET", path + of + "n1", user=AGENT, node="n1")
+        api.well("GET", path + of + "n1,status.phase%3DRunning", user=AGENT, node="n1")
+        api.well("GET", path)
+        for query, node in (("", "n1"), (of + "n2", "n1"), (of + "n1", None), ("", None),
+                            ("fieldSelector=spec.nodeName!%3Dn2", "n1"),
+                            ("fieldSelector=status.phase%3DRunning", "n1"),
+                            ("fieldSelector=spec.nodeName%3D", None)):
+            api.refused("Internal Server Error", "GET", path + query, user=AGENT, node=node)
+    # what else it may do is as before
+    api.well("POST", PODS.replace("pods", "events") % "default", {
+        "metadata": {"generateName": "x"}, "involvedObject": {"namespace": "default"}}, user=AGENT)
+    create(pod("of-n2", nodeName="n2"))
+    api.refused("pods of its own node alone", "DELETE", PODS % "default" + "/of-n2", {},
+                user=AGENT, node="n1")
+    delete("of-n2")
 
 
 def test_away():

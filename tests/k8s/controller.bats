@@ -95,3 +95,18 @@ admitted() {
 	node_end controller
 	admitted away
 }
+
+@test "controller: an agent lists its own node's pods alone, where the API server is told so" {
+	doc_block docs/controller.md authorization |
+		sed "s|/etc/kubernetes|$NODE_DIR|" >"$NODE_DIR/authorization"
+	cat >"$NODE_DIR/nobody.conf" <<-'EOT'
+		apiVersion: v1
+		kind: Config
+		clusters: [{name: nobody, cluster: {server: "https://127.0.0.1:1"}}]
+		contexts: [{name: nobody, context: {cluster: nobody, user: ""}}]
+		current-context: nobody
+	EOT
+	apiserver_stop
+	apiserver_start "$NODE_DIR/authorization"
+	admitted agent
+}

@@ -54,9 +54,11 @@ etcd_start() {
 		--listen-peer-urls http://127.0.0.1:2380 --log-level warn
 }
 
-# apiserver_start: may be called again after apiserver_stop, with all that was stored.
+# apiserver_start [AUTHORIZATION-CONFIG]: may be called again after apiserver_stop, with all that
+# was stored.
 apiserver_start() {
-	local pki=$NODE_DIR/pki
+	local pki=$NODE_DIR/pki authorization=(--authorization-mode 'Node,RBAC')
+	(($# == 0)) || authorization=(--authorization-config "$1")
 	node_spawn kube-apiserver "$KUBE/kube" kube-apiserver \
 		--etcd-servers http://127.0.0.1:2379 \
 		--advertise-address "$CLUSTER_IP" --secure-port 6443 \
@@ -70,7 +72,7 @@ apiserver_start() {
 		--service-account-key-file "$pki/service-accounts.pub" \
 		--service-account-signing-key-file "$pki/service-accounts.key" \
 		--service-cluster-ip-range "$CLUSTER_SERVICES" \
-		--authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction \
+		"${authorization[@]}" --enable-admission-plugins NodeRestriction \
 		--enable-aggregator-routing --allow-privileged
 	node_wait 120 kube-apiserver "$KUBE/kube" kubectl --kubeconfig "$NODE_DIR/admin.conf" \
 		--cache-dir "$NODE_DIR/kubectl" get --raw /readyz
