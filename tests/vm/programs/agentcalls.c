@@ -8,8 +8,8 @@
  *	                   each call that was made a line "## call NUMBER ARGUMENT TIMES", and one
  *	                   "## refused TIMES"
  *
- * It is the agent from the moment when a thread of that name loads a filter, and until its process
- * executes something else. Needs a kernel with BPF on tracepoints.
+ * It is the agent from the moment when a thread of that name loads a filter for all threads, and
+ * until its process executes something else. Needs a kernel with BPF on tracepoints.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -178,15 +178,19 @@ static void finish(void)
 
 /*
  * A thread loads a filter: if it is called gpushared, its process is the agent. (libseccomp asks
- * what there is before, with no filter.)
+ * what there is before, with no filter; what sandbox_no_rings() loads is not for all threads.)
  */
 static void program_begin(int agents)
 {
 	static const char name[12] = "gpushared";
-	uint32_t other_name[3], no_load, no_filter, not_seccomp = jump_unless(NUMBER, SYS_seccomp);
+	uint32_t other_name[3], no_load, not_all, no_filter;
+	uint32_t not_seccomp = jump_unless(NUMBER, SYS_seccomp);
 
 	load(BPF_DW, BPF_REG_1, RECORD, CALL_ARGUMENT(0));
 	no_load = jump_unless(BPF_REG_1, SECCOMP_SET_MODE_FILTER);
+	load(BPF_DW, BPF_REG_1, RECORD, CALL_ARGUMENT(1));
+	(void)emit(BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, SECCOMP_FILTER_FLAG_TSYNC);
+	not_all = jump_if(BPF_REG_1, 0);
 	load(BPF_DW, BPF_REG_1, RECORD, CALL_ARGUMENT(2));
 	no_filter = jump_if(BPF_REG_1, 0);
 	address(BPF_REG_1, COMM);
@@ -205,6 +209,7 @@ static void program_begin(int agents)
 	for (int i = 0; i < 3; i++)
 		land(other_name[i]);
 	land(no_load);
+	land(not_all);
 	land(no_filter);
 	finish();
 	land(not_seccomp);
