@@ -28,13 +28,20 @@ build/programs/%: tests/programs/%.c
 	$(call say,CC)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra $(if $(WERROR),-Werror) \
 		-static -o $@ $<
 
-# Libraries in the place of vendors' own: without our flags, loaded by gpushare-probe.
-TEST_LIBS := build/programs/libfakenvml.so build/programs/libfakenvml-old.so
+# Libraries, without our flags: some in the place of vendors' own, which gpushare-probe loads, and
+# one for LD_PRELOAD.
+FAKE_NVML := build/programs/libfakenvml.so build/programs/libfakenvml-old.so
+TEST_LIBS := $(FAKE_NVML) build/programs/liblesscaps.so
 
-$(TEST_LIBS): tests/programs/fakenvml/fakenvml.c
+$(FAKE_NVML): tests/programs/fakenvml/fakenvml.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra $(if $(WERROR),-Werror) \
 		$(if $(findstring -old,$@),-DOLD) -fPIC -shared -o $@ $<
+
+build/programs/liblesscaps.so: tests/programs/lesscaps/lesscaps.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra $(if $(WERROR),-Werror) \
+		-fPIC -shared -o $@ $<
 
 # The agent's API client by hand, for tests/k8s.
 $(B)/tests/kubeclient: $(call objs,tests/k8s/kubeclient.c) $(B)/libgskube.a $(B)/libgpushare.a

@@ -15,7 +15,7 @@ agent_pack() {
 		flock 9
 		unset MAKEFLAGS MFLAGS MAKELEVEL
 		make -s --no-print-directory -C "$VM_TOP" -j"$(nproc)" WERROR=1 all \
-			build/vm-kubelet
+			build/vm-kubelet build/programs/liblesscaps.so
 		rm -rf "$made/root"
 		make -s --no-print-directory -C "$VM_TOP" WERROR=1 DESTDIR="$made/root" \
 			PREFIX=/usr install
@@ -24,6 +24,7 @@ agent_pack() {
 		cp -L "$crun" "$made/root/usr/bin/crun"
 		cp "$VM_TOP/tests/fakegpu/fakegpu.json" "$made/root/usr/share/gpushare/vendors.d"
 		cp "$VM_TOP/build/vm-kubelet" "$made/root/usr/bin/kubelet"
+		install -D -t "$made/root/usr/lib" "$VM_TOP/build/programs/liblesscaps.so"
 		agent_libraries "$made/root"
 		# They are unpacked into the guest's memory, and symbols are most of them.
 		find "$made/root" -type f -perm /111 -exec strip {} + 2>/dev/null || true
