@@ -87,6 +87,13 @@ eventually() {
 	done
 }
 
+# other_holder: a container of another user has the other card.
+other_holder() {
+	bundle other other 1 '"gpushare.k8s.io/lend": "true"' sleep 100000
+	sed -i 's/"uid": 0/"uid": 1000/' $node/bundles/other/config.json
+	runtime run other
+}
+
 other_is() {
 	state_is other $1
 }
@@ -114,7 +121,8 @@ done
 must "with all: a container is given a card" holder main 0
 main=$(pid_of main)
 check "with all: it is watched" watched main
-must "with all: so is another one, with the other card" holder other 1
+must "with all: so is another one, of another user, with the other card" other_holder
+check "with all: it is watched, too" watched other
 must "with all: that card is lent" wait_for "$long" other_is lent
 must "with all: somebody unknown uses it" stranger
 check "with all: which ends that" eventually refused_for "$stranger_told"
@@ -150,7 +158,7 @@ agent_kill
 must "without sys_ptrace it starts" start '' sys_ptrace
 check_fails "without sys_ptrace: it has it not" has sys_ptrace
 remove other
-must "without sys_ptrace: a container is given a card" holder other 1
+must "without sys_ptrace: a container of another user is given a card" other_holder
 check_fails "without sys_ptrace it is not watched" watched other 5
 
 agent_kill
