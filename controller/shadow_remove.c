@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Removes shadow pods. */
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/xalloc.h"
@@ -67,15 +67,11 @@ static void on_deleted(const struct kube_reply *reply, void *arg)
 
 static void delete (struct removal *removal)
 {
-	cleanup_json json_t *options = json_pack("{s:s, s:s, s:i, s:s, s:{s:s, s:s*}}", "kind",
-						 "DeleteOptions", "apiVersion", "v1",
-						 "gracePeriodSeconds", 0, "propagationPolicy",
-						 "Background", "preconditions", "uid", removal->uid,
-						 "resourceVersion", removal->version);
-	cleanup_free char *text = json_dumps(options, JSON_COMPACT);
+	cleanup_buf struct gs_buf options = { 0 };
 
+	kube_delete_options(&options, removal->uid, removal->version);
 	removal->ask = kube_ask(removal->controller->kube, "DELETE", removal->path,
-				"application/json", text, on_deleted, removal);
+				"application/json", options.data, on_deleted, removal);
 }
 
 /* ---- A look at its node. */

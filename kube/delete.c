@@ -105,13 +105,17 @@ static void on_refused(uv_timer_t *timer)
 	start_next(kube);
 }
 
-static void set_body(struct kube_request *req, const char *uid)
+void kube_delete_options(struct gs_buf *body, const char *uid, const char *version)
 {
-	gs_buf_adds(&req->body, "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\","
-				"\"gracePeriodSeconds\":0,\"propagationPolicy\":\"Background\","
-				"\"preconditions\":{\"uid\":");
-	gs_buf_add_json(&req->body, uid);
-	gs_buf_adds(&req->body, "}}");
+	gs_buf_adds(body, "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\","
+			  "\"gracePeriodSeconds\":0,\"propagationPolicy\":\"Background\","
+			  "\"preconditions\":{\"uid\":");
+	gs_buf_add_json(body, uid);
+	if (version) {
+		gs_buf_adds(body, ",\"resourceVersion\":");
+		gs_buf_add_json(body, version);
+	}
+	gs_buf_adds(body, "}}");
 }
 
 void kube_delete_pod(struct kube *kube, const char *namespace, const char *name, const char *uid,
@@ -150,7 +154,7 @@ void kube_delete_pod(struct kube *kube, const char *namespace, const char *name,
 		return;
 	}
 	del->req.path = gs_asprintf("/api/v1/namespaces/%s/pods/%s", namespace, name);
-	set_body(&del->req, uid);
+	kube_delete_options(&del->req.body, uid, NULL);
 	start_next(kube);
 }
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "common/buf.h"
 #include "common/doc.h"
 #include "common/err.h"
 #include "common/js.h"
@@ -168,6 +169,12 @@ struct kube_ask *kube_ask(struct kube *kube, const char *method, const char *pat
  * not known. NULL is none.
  */
 void kube_ask_cancel(struct kube_ask *ask);
+
+/*
+ * Appends the body of a DELETE: at once (grace 0), if the object still has that UID and is at that
+ * resourceVersion (NULL: at whichever).
+ */
+void kube_delete_options(struct gs_buf *body, const char *uid, const char *version);
 
 /*
  * Deletes a pod at once (grace 0) if it still has that UID. @done (may be NULL) gets 0 when it is
