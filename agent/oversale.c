@@ -65,7 +65,6 @@ uint64_t oversale_excess(const struct oversale_view *view)
 static int cheapest_first(const void *a, const void *b)
 {
 	const struct oversale_job *x = a, *y = b;
-
 	bool x_brings = !x->going && x->memory_used, y_brings = !y->going && y->memory_used;
 
 	if (x_brings != y_brings)

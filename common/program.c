@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The beginning and the end of a program. */
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/log.h"
 #include "common/program.h"
 #include "common/xalloc.h"
 
-/* The name that it was called by, without folders. */
-static int show_version(const char *name)
+static int show_version(void)
 {
-	const char *slash = strrchr(name, '/');
-
-	(void)printf("%s %s\n", slash ? slash + 1 : name, GPUSHARE_VERSION);
+	(void)printf("%s %s\n", program_invocation_short_name, GPUSHARE_VERSION);
 	return 0;
 }
 
@@ -40,7 +37,7 @@ int gs_program_options(int argc, char **argv, const char *usage, struct gs_confi
 	opterr = 0; /* the usage line says it all */
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'v')
-			return show_version(argv[0]);
+			return show_version();
 		if (opt != 'c')
 			return show(usage, opt == 'h' ? stdout : stderr);
 		free(config->path);
