@@ -49,11 +49,11 @@ class Prometheus:
 
 
 @contextlib.contextmanager
-def prometheus():
-    """One that has the sample day; it ends with the block."""
+def prometheus(sample):
+    """One that has the day of day.day(END); it ends with the block."""
     with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
         with open(f"{folder}/day", "w", encoding="utf-8") as out:
-            day.day(END).write(out)
+            sample.write(out)
         subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q",
                         f"{folder}/day", f"{folder}/data"], check=True)
         pathlib.Path(folder, "none.yml").write_text("", encoding="utf-8")

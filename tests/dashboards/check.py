@@ -46,7 +46,7 @@ def main():
         labels = set(re.findall(r'(\w+)="', sample.lines[name][0])) - {"instance", "job", "le"}
         result(known.get(name) == (kind, labels), f"{name} is as documented",
                f"here {kind} {labels}, there {known.get(name)}")
-    with boards.prometheus() as server:
+    with boards.prometheus(sample) as server:
         for board, content in boards.boards():
             for panel in content["panels"]:
                 for target in panel["targets"]:

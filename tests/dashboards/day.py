@@ -13,6 +13,10 @@ DAY = 86400
 GIB = 1 << 30
 MEMORY = 80 * GIB
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+# By who uses a card: its load, from the least on, and its memory.
+LOADS = {"developer": (0.3, 0.1), "service": (0.47, 0.16), "training": (0.9, 0.09),
+         "borrower": (0.8, 0.19)}
+USES = {"developer": 14 * GIB, "service": 22 * GIB, "training": 61 * GIB, "borrower": 31 * GIB}
 STATES = ("unknown", "active", "idle", "lending", "lent", "returning", "quarantine", "free")
 
 
@@ -103,19 +107,18 @@ class Card:
         return self.state == "lent" and not self.booting
 
     def load(self):
-        if self.state == "active":
-            return {"developer": 0.35, "service": 0.55, "training": 0.93}[self.kind] * (
-                0.85 + 0.3 * self.rng.random()) if self.kind != "training" else (
-                0.9 + 0.09 * self.rng.random())
-        return 0.8 + 0.19 * self.rng.random() if self.borrowed() else 0.0
+        if self.state != "active" and not self.borrowed():
+            return 0.0
+        least, span = LOADS[self.kind if self.state == "active" else "borrower"]
+        return least + span * self.rng.random()
 
     def memory(self):
         """By role: bytes of this card."""
         used = {}
         if self.kind:
-            used["source"] = {"developer": 14, "service": 22, "training": 61}[self.kind] * GIB
+            used["source"] = USES[self.kind]
         if self.borrowed():
-            used["borrower"] = 31 * GIB
+            used["borrower"] = USES["borrower"]
         return used
 
 

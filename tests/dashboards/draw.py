@@ -126,7 +126,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     plt.rcParams.update({"svg.hashsalt": "gpushare", "svg.fonttype": "none",
                          "font.family": "sans-serif", "path.simplify_threshold": 0.5})
-    with boards.prometheus() as server:
+    with boards.prometheus(day.day(boards.END)) as server:
         for name, content in boards.boards():
             print(f"draw.py: {name}", file=sys.stderr)
             draw(content, server, folder / f"{name}.svg")

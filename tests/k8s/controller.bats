@@ -20,15 +20,6 @@ teardown_file() {
 	node_stop
 }
 
-# pod NAME METADATA SPEC RESOURCES: JSON members.
-pod() {
-	kubectl create -f - <<-EOT
-		{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1" $2}, "spec": {
-		  "schedulerName": "nobody" $3,
-		  "containers": [{"name": "main", "image": "none" $4}]}}
-	EOT
-}
-
 @test "controller: the switch, by way of the API server" {
 	pod switch ', "annotations": {"gpushare.k8s.io/share": "true"}' '' \
 		', "resources": {"limits": {"nvidia.com/gpu": "1"}}'

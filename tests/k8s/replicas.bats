@@ -26,15 +26,6 @@ teardown_file() {
 	node_stop
 }
 
-# pod NAME METADATA SPEC RESOURCES: JSON members. No scheduler looks at it.
-pod() {
-	kubectl create -f - <<-EOT
-		{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1" $2}, "spec": {
-		  "schedulerName": "nobody" $3,
-		  "containers": [{"name": "main", "image": "none" $4}]}}
-	EOT
-}
-
 share=', "resources": {"limits": {"gpushare/share-gpu": "1"}}'
 card=', "resources": {"limits": {"nvidia.com/gpu": "1"}}'
 
