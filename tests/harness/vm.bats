@@ -300,11 +300,19 @@ machine() {
 	rounds() {
 		sed -n 's/^ROUNDS=${ROUNDS:-\([0-9]*\)}$/\1/p' "$1"
 	}
-	for file in "$vm"/suite/agent-borrowers*-deep.sh; do
+	for file in "$vm"/suite/agent-borrowers-rounds.sh "$vm"/suite/agent-borrowers*-deep.sh; do
 		sum=$((sum + $(rounds "$file") * $(sed -n 's/^# kernels: //p' "$file" | wc -w)))
 	done
 	file=$vm/../node/suite/borrowers-deep.sh
 	sum=$((sum + $(rounds "$file") * $(grep -c '^some_rounds [a-z]' "$file")))
-	echo "$sum"
-	[ "$sum" = 1000 ]
+	# Each goes through these eight kinds.
+	for file in "$vm"/suite/agent-borrowers.sh "$vm"/../node/suite/borrowers.inc; do
+		local kind
+		for kind in 'exits at once' 'traps SIGTERM' 'forks without end' 'holds 64 files' \
+			'stuck in the driver' 'namespace below' 'frozen' 'memory is late'; do
+			grep -q "$kind" "$file" || { echo "$file: $kind"; false; }
+		done
+	done
+	echo "$((sum * 8))"
+	[ "$((sum * 8))" -ge 1000 ]
 }

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2034,SC2086,SC2154 # of agent.inc
 # SPDX-License-Identifier: Apache-2.0
-# Spot containers of every kind, again and again, on a whole node: ROUNDS (20) with containerd and
+# Spot containers of every kind, again and again, on a whole node: ROUNDS (8) with containerd and
 # runc, and as many with podman and crun.
 # runs: deep
-# seconds: 14400
+# seconds: 7200
 source /vm/suite/lib.sh
 source /vm/suite/agent.inc
 source /vm/suite/borrowers.inc
-ROUNDS=${ROUNDS:-20}
+ROUNDS=${ROUNDS:-8}
 
 some_rounds() { # NAME N USER
 	local round
