@@ -14,6 +14,10 @@
 node_start() {
 	local waited=0
 
+	if [[ ! -x $GS_PROBE ]]; then
+		echo "the test node does not start: no $GS_PROBE (make programs)" >&2
+		return 1
+	fi
 	NODE_DIR=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-node.XXXXXX")
 	NODE_CGROUP=/${NODE_DIR##*/}
 	chmod 0755 "$NODE_DIR"
