@@ -69,7 +69,7 @@ cp -a "$PK_ROOT" "$root"
 mount -t proc proc "$root/proc"
 cp /etc/resolv.conf "$root/etc"
 mkdir "$root/deb"
-cp "$work"/deb/gpushare-dkms_*.deb "$root/deb"
+cp "$work"/deb/gpushare-dkms_*.deb "$root/deb/gpushare-dkms.deb"
 # The kernel's headers and list of modules, where its packages would put them.
 cp -a --keep-directory-symlink "$K_DIR"/headers/. "$root" 2>/dev/null ||
 	tar -c -C "$K_DIR/headers" . | tar -x --keep-directory-symlink -C "$root"
@@ -82,7 +82,7 @@ check "apt knows the suite" inside apt-get -q update
 check "DKMS is there" inside apt-get -q -y --no-install-recommends install dkms
 list_files >"$work/before"
 check "the package is installed, and the module built" \
-	eval 'inside apt-get -q -y --no-install-recommends install /deb/gpushare-dkms_*.deb &&
+	eval 'inside apt-get -q -y --no-install-recommends install /deb/gpushare-dkms.deb &&
 		{ inside dkms status gpushare | grep -q "$K_RELEASE.*installed" ||
 			inside dkms install gpushare/"$(<"$VM_TOP/VERSION")" -k "$K_RELEASE"; }'
 check "it is of this kernel and version" eval \
