@@ -230,7 +230,7 @@ class Controller:
             self.shadows = want
         for name, leads in (("controller-0", 1), ("controller-1", 0)):
             def add(kind, metric, value, **labels):
-                series.add(kind, "gpushare_" + metric, when, value, instance=name,
+                series.add(kind, "gpushare_controller_" + metric, when, value, instance=name,
                            job="gpushare-controller", **labels)
 
             series.add("gauge", "up", when, 1, instance=name, job="gpushare-controller")

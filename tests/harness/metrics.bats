@@ -26,6 +26,13 @@ setup() {
 	finds "gpushare_loans_total: in no rule and on no dashboard"
 }
 
+@test "what all names of a program begin with" {
+	sed -i 's/^#define PREFIX "gpushare_controller_"/#define PREFIX "gpushare_chief_"/' \
+		"$dir/controller/figures.c"
+	finds "docs/metrics.md: gpushare_chief_leader is missing"
+	finds "packaging/prometheus/gpushare.rules.yml: gpushare_controller_leader is in no code"
+}
+
 @test "another type, other labels" {
 	sed -i 's/^\(| `gpushare_borrowers` |\) gauge/\1 counter/
 		s/^\(| `gpushare_card_strangers` | gauge |\) `card`/\1 `pod`/' \

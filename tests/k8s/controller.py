@@ -5,6 +5,7 @@ server that goes away, refuses and forgets. Prints TAP; arguments choose tests b
 import base64
 import json
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -16,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from world import (LEASE, PROGRAM, SECRET, WEBHOOK, World, need, pod, review, until)  # noqa: E402
 import tap  # noqa: E402
 
+PAGE = os.path.dirname(os.path.abspath(__file__)) + "/../../docs/metrics.md"
 world = World()
 
 
@@ -31,6 +33,15 @@ def answer(c, body, **more):
 def ready(c):
     until("it is ready", lambda: c.get("/readyz")[0] == 200)
     return until("its authorities are written", world.authorities)
+
+
+def metrics_as_documented(c):
+    """Rules and dashboards are made from the page: names that nobody serves find nothing."""
+    with open(PAGE) as f:
+        rows = re.findall(r"^\| `(gpushare_controller_\w+)` \| (\w+) \|", f.read(), re.M)
+    text = c.get("/metrics")[1].decode()
+    served = re.findall(r"^# TYPE (gpushare_controller_\w+) (\w+)$", text, re.M)
+    need(served and sorted(served) == sorted(rows), [served, rows])
 
 
 def test_story():
@@ -53,6 +64,7 @@ def test_story():
     need(c.metric('gpushare_controller_reviews_total{answer="changed"}') == 2)
     need(c.metric('gpushare_controller_reviews_total{answer="allowed"}') == 1)
     need(c.metric("gpushare_controller_leader") == 1)
+    metrics_as_documented(c)
     need(c.metric("gpushare_controller_certificate_end_seconds") > time.time() + 80 * 86400)
     secret = world.get(SECRET)
     need(secret["type"] == "kubernetes.io/tls" and

@@ -14,8 +14,10 @@ PAGE = "docs/metrics.md"
 RULES = "packaging/prometheus/gpushare.rules.yml"
 MACRO = re.compile(r'^(COUNTER|GAUGE|SECONDS)\((\w+),\s*"(?:[^"\\]|\\.)*",\s*([^)]*)\);', re.M)
 PLAIN = re.compile(r'\.name = "(gpushare_\w+)",.*?\.type = METRIC_(\w+),(.*?)\};', re.S)
-FORM = {"COUNTER": ("gpushare_{}_total", "counter"), "GAUGE": ("gpushare_{}", "gauge"),
-        "SECONDS": ("gpushare_{}_seconds", "histogram")}
+FORM = {"COUNTER": ("{}{}_total", "counter"), "GAUGE": ("{}{}", "gauge"),
+        "SECONDS": ("{}{}_seconds", "histogram")}
+# What those macros put in front of each name, in the file that defines them.
+PREFIX = re.compile(r'"(gpushare_(?:\w+_)?)"')
 ROW = re.compile(r"^\| `(gpushare_\w+)` \| (\w+) \| ([^|]*)\|", re.M)
 ALERT_ROW = re.compile(r"^\| `(Gpushare\w+)` \| (\w+) \|", re.M)
 ALERT = re.compile(r"^\s*- alert: (\w+)$.*?severity: (\w+)", re.M | re.S)
@@ -33,9 +35,10 @@ def in_code():
     folders = ("agent", "common", "controller")
     for path in sorted(path for folder in folders for path in glob.glob(folder + "/*.c")):
         text = read(path)
+        prefix = PREFIX.search(text)
         for kind, name, labels in MACRO.findall(text):
             form, what = FORM[kind]
-            ret[form.format(name)] = (what, re.findall(r'"(\w+)"', labels))
+            ret[form.format(prefix[1], name)] = (what, re.findall(r'"(\w+)"', labels))
         for name, kind, rest in PLAIN.findall(text):
             ret[name] = (kind.lower(), re.findall(r'"(\w+)"', rest))
     return ret
@@ -45,7 +48,6 @@ def expressions():
     """Where, and the expression of every rule and panel."""
     yield RULES, "\n".join(line for line in read(RULES).split("\n")
                            if not line.lstrip().startswith("#"))
-    folders = ("agent", "common", "controller")
     for path in sorted(glob.glob("packaging/grafana/*.json")):
         def walk(value):
             if isinstance(value, dict):
