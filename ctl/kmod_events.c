@@ -107,6 +107,7 @@ int ctl_kmod_follow(const struct ctl_verb *verb, int argc, char **argv, bool nam
 {
 	static const struct option longs[] = {
 		{ "count", required_argument, NULL, 'n' },
+		{ "follow", no_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -118,11 +119,12 @@ int ctl_kmod_follow(const struct ctl_verb *verb, int argc, char **argv, bool nam
 	struct gs_err err = { 0 };
 	int opt;
 
-	while ((opt = ctl_getopt(verb, argc, argv, ":hn:o:", longs)) != -1) {
+	while ((opt = ctl_getopt(verb, argc, argv, ":fhn:o:", longs)) != -1) {
 		if (opt == 'h')
 			return ctl_help(verb);
 		if (opt == '?')
 			return CTL_USAGE;
+		/* -f is what other such tools want to hear: it always follows. */
 		if (opt == 'n') {
 			f.count = read_count(optarg);
 			if (!f.count)
@@ -156,12 +158,13 @@ static int run_events(int argc, char **argv)
 const struct ctl_verb ctl_events = {
 	.name = "events",
 	.summary = "follow what happens to the cards",
-	.help = "usage: gpusharectl events [-n COUNT] [-o json]\n"
+	.help = "usage: gpusharectl events [-f] [-n COUNT] [-o json]\n"
 		"\n"
 		"Prints a line for each event of the kernel module, until ^C: holdings that\n"
 		"become idle, are lent and taken back, and by whose touch. As `kmod events`, but\n"
 		"with NS/POD/CONTAINER for those that the registry knows.\n"
 		"\n"
+		"  -f, --follow       what it does in any case\n"
 		"  -n, --count COUNT  ends after so many events\n"
 		"  -o json            one JSON object a line instead; \"holder\" is whose\n"
 		"                     holding it is, \"container\" whose watch\n"

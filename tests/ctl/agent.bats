@@ -475,7 +475,7 @@ agent_says_nothing() {
 		skip "the kernel module is loaded here"
 	fi
 	local call
-	for call in events 'events -o json -n 3'; do
+	for call in events 'events -f' 'events --follow -o json -n 3'; do
 		# shellcheck disable=SC2086 # words
 		ctl $call
 		got 1 '' '^gpusharectl: kernel module gpushare is not loaded \(modprobe gpushare\)$'
