@@ -182,6 +182,11 @@ static int is_signed(const struct doctor *d, const char *file)
 
 void doctor_secure_boot(struct doctor *d)
 {
+	/* DKMS signs when it builds, and makes the key then. */
+	static const char sign[] =
+		"with openssl installed: dkms build --force gpushare/" GPUSHARE_VERSION
+		" && dkms install --force gpushare/" GPUSHARE_VERSION " && mokutil --import "
+		"/var/lib/dkms/mok.pub; then reboot, and enroll it";
 	cleanup_free char *lockdown = root_line(d->root, "/sys/kernel/security/lockdown");
 	cleanup_free char *enforce =
 		root_line(d->root, "/sys/module/module/parameters/sig_enforce");
@@ -198,9 +203,7 @@ void doctor_secure_boot(struct doctor *d)
 		doctor_ok(d, "the kernel takes signed modules only%s",
 			  root_has(d->root, MODULE) ? ", and took ours" : "");
 	else if (is_signed(d, file) == 0)
-		doctor_wrong(d,
-			     gs_strdup("mokutil --import /var/lib/dkms/mok.pub, reboot, enroll "
-				       "it, and dkms install --force gpushare/" GPUSHARE_VERSION),
+		doctor_wrong(d, gs_strdup(sign),
 			     "the kernel takes signed modules only, and %s has no signature", file);
 	else
 		doctor_ok(d, "the kernel takes signed modules only; %s", file);

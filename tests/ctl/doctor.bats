@@ -198,7 +198,7 @@ healthy() {
 	rm -r "$root/sys/module/gpushare"
 	printf 'ELF, and so on, for a while' | node_file $ko
 	doctor
-	got 1 'WRONG  secure-boot .*gpushare.ko has no signature.*mokutil --import' ''
+	got 1 'WRONG  secure-boot .*no signature.*dkms build --force.*mokutil --import' ''
 	printf '~Module signature appended~\n' >>"$root$ko"
 	finds module 'is not loaded' 'modprobe'
 	printf '\6\0\0\0\0' >"$root$efi"
