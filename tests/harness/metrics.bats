@@ -10,7 +10,7 @@ setup() {
 	dir=$BATS_TEST_TMPDIR/tree
 	mkdir -p "$dir"/{docs,packaging}
 	cp -r agent common controller "$dir"
-	cp docs/metrics.md "$dir/docs"
+	cp -r docs/metrics.md docs/man "$dir/docs"
 	cp -r packaging/{prometheus,grafana} "$dir/packaging"
 }
 
@@ -31,6 +31,13 @@ setup() {
 		"$dir/controller/figures.c"
 	finds "docs/metrics.md: gpushare_chief_leader is missing"
 	finds "packaging/prometheus/gpushare.rules.yml: gpushare_controller_leader is in no code"
+}
+
+@test "a metric that the manual page lacks" {
+	sed -i '/^\.It Li borrowers/d; s/, borrowers ,/,/' "$dir/docs/man/gpushared.8"
+	sed -i '/^\.It Li leader/s/leader , //' "$dir/docs/man/gpushare-controller.8"
+	finds "docs/man/gpushared.8: gpushare_borrowers is missing"
+	finds "docs/man/gpushare-controller.8: gpushare_controller_leader is missing"
 }
 
 @test "another type, other labels" {

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics in the code, in docs/metrics.md, and in the rules and dashboards of packaging/ agree.
+"""Metrics in the code, in docs/metrics.md and the manual pages, and in the rules and dashboards of
+packaging/ agree.
 
 metrics.py [DIR]   looks at DIR instead of this repository; says where they do not, and fails then
 """
@@ -11,6 +12,8 @@ import re
 import sys
 
 PAGE = "docs/metrics.md"
+MANUALS = {"gpushare_controller_": "docs/man/gpushare-controller.8",
+           "gpushare_": "docs/man/gpushared.8"}
 RULES = "packaging/prometheus/gpushare.rules.yml"
 MACRO = re.compile(r'^(COUNTER|GAUGE|SECONDS)\((\w+),\s*"(?:[^"\\]|\\.)*",\s*([^)]*)\);', re.M)
 PLAIN = re.compile(r'\.name = "(gpushare_\w+)",.*?\.type = METRIC_(\w+),(.*?)\};', re.S)
@@ -78,6 +81,11 @@ def main():
             found.append(f"{PAGE}: {name} is in no code")
         elif code[name] != rows[name]:
             found.append(f"{PAGE}: {name} is {rows[name]}, in the code {code[name]}")
+    for name in sorted(code):
+        prefix = next(prefix for prefix in MANUALS if name.startswith(prefix))
+        path = MANUALS[prefix]
+        if not re.search(rf"^\.(It )?Li .*\b{name[len(prefix):]}\b", read(path), re.M):
+            found.append(f"{path}: {name} is missing")
     known = set(code)
     for name, (kind, _) in code.items():
         if kind == "histogram":
