@@ -37,7 +37,9 @@ static const char usage[] =
 	"usage: gpushared [--config FILE]\n"
 	"\n"
 	"The node agent: watches containers that hold cards, lends what is idle, takes it back.\n"
-	"See gpushared(8).\n";
+	"As root, and as a rule as a service. See gpushared(8).\n"
+	"\n"
+	"Example: systemctl enable --now gpushared\n";
 
 /*
  * Each container's process is a descriptor of ours (ends.c): as many as we may have. Our children

@@ -89,9 +89,13 @@ int main(int argc, char **argv)
 	cleanup_free char *sysfs = probe_path("/sys");
 	int r, out;
 
-	if (argc < 2) {
-		(void)fputs("gpushare-probe is started by gpushared\n", stderr);
-		return 2;
+	if (argc < 2 || argv[1][0] == '-') {
+		bool help = argc > 1 && strcmp(argv[1], "--help") == 0;
+
+		(void)fputs("gpushare-probe reads cards and their load. gpushared starts it, and\n"
+			    "`gpusharectl inspect` shows what it finds.\n",
+			    help ? stdout : stderr);
+		return help ? 0 : 2;
 	}
 	/* One that hangs in a call does not see the end of its stdin. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -24,7 +24,9 @@ static const char usage[] =
 	"usage: gpushare-controller [--config FILE]\n"
 	"\n"
 	"The cluster's part of gpushare: answers the admission webhook, makes and removes shadow "
-	"pods.\nSee gpushare-controller(8).\n";
+	"pods.\nSee gpushare-controller(8).\n"
+	"\n"
+	"Example: gpushare-controller --config ./config.json\n";
 
 static void end_now(struct controller *controller)
 {

@@ -58,7 +58,8 @@ load common
 	local name
 	for name in gpushared gpushare-controller; do
 		run "$bin/$name" --help
-		[[ $status == 0 && $output == "usage: $name [--config FILE]"*"See $name(8)." ]]
+		[[ $status == 0 && $output == "usage: $name [--config FILE]"*"See $name(8)."* ]]
+		[[ $output == *Example:\ *"$name"* ]]
 		run "$bin/$name" --version
 		[[ $status == 0 && $output == "$name $(<VERSION)" ]]
 		run "$bin/$name" --no-such-option
@@ -66,6 +67,15 @@ load common
 		run "$bin/$name" argument
 		[[ $status == 2 && $output == "usage: $name "* ]]
 	done
+}
+
+@test "gpushare-probe says whose it is" {
+	run "$bin/gpushare-probe" --help
+	[[ $status == 0 && $output == *gpushared* ]]
+	run "$bin/gpushare-probe" --no-such-option
+	[[ $status == 2 && $output == *gpushared* ]]
+	run "$bin/gpushare-probe"
+	[ "$status" -eq 2 ]
 }
 
 @test "output that does not arrive is a failure" {
