@@ -19,7 +19,8 @@ setup() {
 }
 
 @test "another sentence in the code" {
-	sed -i 's/"it is in use"/"it is at work"/' agent/lend.c
+	sed -i 's/"it is in use"/"it is at work"/' agent/lend.c ctl/picture.c
+	sed -i 's/"nobody holds it"/"it is free"/' ctl/picture.c
 	sed -i 's/"other pods share it"/"others share it"/' agent/policy.c
 	sed -i 's/a critical pod can.t be/no critical pod may be/' controller/spot.c
 	sed -i 's/is in quarantine: its holder/has its quarantine: its holder/' ctl/picture.c
@@ -27,6 +28,7 @@ setup() {
 	finds '"Why a card is not lent" lacks "it is at work"'
 	finds '"Why a card is not lent": no code says `it is in use`'
 	finds '"Why a card is not lent" lacks "others share it"'
+	finds '"Why a card is not lent" lacks "it is free"'
 	finds '"Why a pod is refused" lacks "no critical pod may be a spot pod"'
 	finds '"What is wrong" lacks "holding %s has its quarantine:'
 	finds '"Share pods and shadow pods" lacks "it is held on node %s"'

@@ -33,7 +33,9 @@ PLACES = [
 ]
 # Set by hand: the page, its section, the file, how it is set.
 ASSIGNED = [("docs/operator.md", "Why a card is not lent", "agent/policy.c",
-             re.compile(r"->why_not = ([^;]*);"))]
+             re.compile(r"->why_not = ([^;]*);")),
+            ("docs/operator.md", "Why a card is not lent", "ctl/picture.c",
+             re.compile(r'(?:return|\?) ("[^"]* [^"]*")'))]
 EVENTS = ("docs/operator.md", "Events on pods")
 
 found = []
