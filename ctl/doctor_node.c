@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/json.h"
 #include "common/xalloc.h"
 #include "ctl/doctor.h"
 #include "ctl/picture.h"
@@ -81,6 +82,14 @@ void doctor_permissions(struct doctor *d)
 
 /* ---- The kubelet. */
 
+/* Does the configuration name the API server? An agent in a pod finds it by itself. */
+static bool names_api_server(const struct doctor *d)
+{
+	cleanup_json json_t *root = json_load_file(d->config.path, 0, NULL);
+
+	return json_object_get(json_object_get(root, "agent"), "kubernetes") != NULL;
+}
+
 void doctor_kubelet(struct doctor *d)
 {
 	static const struct {
@@ -109,6 +118,11 @@ void doctor_kubelet(struct doctor *d)
 				     sockets[i].path, sockets[i].what);
 	if (d->n == before)
 		doctor_ok(d, "its sockets for pod resources and device plugins are there");
+	if (d->config_ok && !names_api_server(d))
+		doctor_note(
+			d, gs_strdup("agent.kubernetes in gpushare-config(5); docs/controller.md"),
+			"the configuration names no API server: an agent that is no pod deletes no "
+			"borrower's pod, and kubectl gpushare lacks this node");
 }
 
 /* ---- The agent. */

@@ -72,6 +72,10 @@ good_node() {
 		node_file /etc/containerd/config.toml
 	node_setup --cgroup-driver systemd
 	[ "$status" -eq 0 ]
+	node_file /etc/gpushare/config.json <<-END
+		{"agent": {"kubernetes":
+		{"server": "https://a:1", "node": "n", "token_file": "/t"}}}
+	END
 	agent '"kernel": {"loaded": true, "version": "1"}, "holdings": [], "borrowers": [],
 		"cards": [{"card": "nvidia-G0", "vendor": "nvidia", "id": "G0", "busy": 0}]'
 }
@@ -361,6 +365,19 @@ healthy() {
 	rm "$root/var/lib/kubelet/device-plugins/kubelet.sock"
 	: >"$root/var/lib/kubelet/device-plugins/kubelet.sock"
 	finds kubelet 'no socket .*device-plugins' 'systemctl restart kubelet'
+}
+
+@test "a note: a kubelet, and no API server for the agent" {
+	good_node
+	healthy
+	echo '{"agent": {"lend": true}}' | node_file /etc/gpushare/config.json
+	doctor
+	got 0 'note   kubelet .*names no API server.*agent.kubernetes' ''
+	rm "$root/etc/gpushare/config.json"
+	doctor
+	got 0 'note   kubelet .*names no API server' ''
+	rm -r "$root/var/lib/kubelet"
+	healthy
 }
 
 @test "faults: no agent, or one that knows of a fault" {
