@@ -224,8 +224,12 @@ install-dkms: ## DESTDIR=: the module's sources for DKMS, in /usr/src [root]
 	$(INSTALL) -m 0755 kmod/configure/probe.sh $(DKMS_TREE)/kmod/configure
 	sed 's/@VERSION@/$(VERSION)/' packaging/dkms/dkms.conf.in >$(DKMS_TREE)/dkms.conf
 
-# Takes away what install put there, and nothing that an administrator wrote.
+# Takes away what both installs put there, and nothing that an administrator wrote. What DKMS built
+# of the sources goes first: without them it could not take that away.
 uninstall: ## take those away again [root]
+	$(if $(DESTDIR),,test ! -e /var/lib/dkms/gpushare/$(VERSION) || \
+		dkms remove gpushare/$(VERSION) --all)
+	rm -rf $(DKMS_TREE)
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,gpushare-runtime gpusharectl kubectl-gpushare \
 		kubectl_complete-gpushare)
 	rm -f $(addprefix $(DESTDIR)$(SBINDIR)/,gpushared gpushare-controller)
@@ -237,8 +241,10 @@ uninstall: ## take those away again [root]
 	rm -f $(addprefix $(DESTDIR)$(DATADIR)/vendors.d/,$(notdir $(VENDORS)))
 	rm -f $(foreach m,$(MANPAGES),\
 		$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)))
-	-rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(LIBEXECDIR) \
-		$(DESTDIR)$(DATADIR)/vendors.d $(DESTDIR)$(DATADIR))
+	for folder in $(LIBEXECDIR) $(DATADIR)/vendors.d $(DATADIR); do \
+		test ! -d $(DESTDIR)$$folder || \
+			rmdir --ignore-fail-on-non-empty $(DESTDIR)$$folder; \
+	done
 
 # ---- The rest.
 deps: ## install the Debian packages that building and testing need [root]

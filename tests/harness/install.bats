@@ -20,9 +20,16 @@ setup() {
 	diff "$BATS_TEST_TMPDIR/first" "$BATS_TEST_TMPDIR/second"
 	run grep '\.new$' "$BATS_TEST_TMPDIR/first"
 	[ "$status" -eq 1 ]
+	"${make[@]}" install-dkms
+	[ -n "$(ls -A "$dest/usr/src")" ]
 	"${make[@]}" uninstall
 	run find "$dest" -type f -o -type l
 	[ -z "$output" ]
+	run find "$dest" -name '*gpushare*'
+	[ -z "$output" ]
+	# Where there is nothing, nothing is said.
+	run "${make[@]}" uninstall
+	[[ $status == 0 && -z $output ]]
 }
 
 @test "the unit names the program where it is" {
