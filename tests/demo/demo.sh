@@ -9,8 +9,16 @@ kernel=${KERNEL:-6.1}
 
 echo "demo: kernel, node, story: a quarter of an hour the first time, one minute later"
 echo "demo: building the node: Linux $kernel, systemd, containerd, two stand-in cards"
+# Compiling says nothing for minutes.
+while sleep 60 >/dev/null 2>&1; do
+	echo "demo: still building, after $((SECONDS / 60)) min"
+done &
+ticker=$!
+trap 'kill "$ticker"' EXIT
 tests/node/build.sh "$kernel" "build/node/$kernel" 2>&1 |
 	sed -uE '/^  [A-Z]+\t/d; s/^/demo: /' # without make's line for each file
+kill "$ticker"
+trap - EXIT
 echo "demo: booting it (no KVM is needed: everything takes its time)"
 export COLOR=
 [[ ! -t 1 ]] || COLOR=1

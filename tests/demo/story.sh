@@ -111,3 +111,5 @@ fact "the grant is revoked: the spot pod can't start again" \
 	sh -c "gpusharectl grant --list 2>/dev/null | grep -q revoked"
 shown gpusharectl status
 gpusharectl status | sed 's/^/   /'
+
+printf '\n%sThat was all. docs/install.md says how a node of yours does it.%s\n' "$bold" "$plain"

@@ -53,8 +53,10 @@ said, calls = list(agent()), list(card())
 heard = next((at for at, e in said if e.get("to") == "returning"), since)
 after = next((int(e["after_ms"]) / 1000 for _, e in said if e["msg"] == "released"), 0)
 # The borrower only leaves: the first who comes in is the user, whose call was let go just before.
-served = next((at for at, r in calls if r["kind"] in ("open", "ioctl")), since)
-touch = min(heard, served - after)
+served, user = next(((at, r["tgid"]) for at, r in calls if r["kind"] in ("open", "ioctl")),
+                    (since, None))
+# It was no later than the first end of the borrower's, which it brought about.
+touch = min([heard, served - after] + [at for at, _ in calls])
 
 events = [(touch, "kernel", "the touch is held")]
 for at, e in said:
@@ -65,7 +67,8 @@ for at, e in said:
     elif e["msg"] == "a borrower is gone":
         events.append((at, "agent", f"{e['container']} is gone"))
 for at, r in calls:
-    events.append((at, "card", f"{name(r)} by {r['comm']} (pid {r['tgid']}), "
+    who = "the user" if r["tgid"] == user else "the borrower"
+    events.append((at, "card", f"{name(r)} by {who} ({r['comm']}, pid {r['tgid']}), "
                                f"{int(r['mem']) >> 20} MiB in use"))
 for at, who, text in sorted(events, key=lambda event: round(event[0], 6)):
     if touch <= at < served + 1:
