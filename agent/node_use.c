@@ -100,6 +100,15 @@ int node_use_all(const char *proc, struct node_use *ret, struct gs_err *err)
 	return r < 0 ? r : read_memory(proc, &ret->memory_mib, err);
 }
 
+int node_use_check(const char *root, struct gs_err *err)
+{
+	cleanup_free char *path = gs_asprintf("%s/cgroup.controllers", root);
+
+	if (access(path, F_OK) == 0)
+		return 0;
+	return gs_err_set(err, ENOTSUP, "%s: cgroup v2 is not mounted there", root);
+}
+
 char *node_use_folder(const char *root, const char *uid)
 {
 	static const char *const classes[] = { "besteffort", "burstable", NULL };
@@ -139,7 +148,7 @@ int node_use_pod(const char *root, const char *uid, struct node_use *ret, struct
 {
 	cleanup_free char *dir = node_use_folder(root, uid);
 	cleanup_free char *cpu = NULL, *current = NULL, *stat = NULL;
-	uint64_t bytes = 0, cached = 0;
+	uint64_t bytes = 0, cached = 0, dirty = 0, on_its_way = 0;
 	int r;
 
 	if (!dir)
@@ -154,6 +163,10 @@ int node_use_pod(const char *root, const char *uid, struct node_use *ret, struct
 	if (!find(cpu, "usage_usec ", &ret->cpu_us) || !find(current, "", &bytes))
 		return gs_err_set(err, EINVAL, "%s: its use can't be read", dir);
 	(void)find(stat, "inactive_file ", &cached);
+	(void)find(stat, "file_dirty ", &dirty);
+	(void)find(stat, "file_writeback ", &on_its_way);
 	ret->memory_mib = (bytes > cached ? bytes - cached : 0) / MIB;
+	ret->charged = bytes;
+	ret->clean = cached > dirty + on_its_way ? cached - dirty - on_its_way : 0;
 	return 0;
 }

@@ -7,9 +7,14 @@
 
 #include "common/err.h"
 
-/* CPU: microseconds since some beginning. Memory: MiB in use that can't be dropped. */
+/*
+ * CPU: microseconds since some beginning. Memory: MiB in use that can't be dropped. Of a pod
+ * besides, in bytes: all that counts against its limit, and pages of files in it that nobody used
+ * of late and that are on the disk as they are.
+ */
 struct node_use {
 	uint64_t cpu_us, memory_mib;
+	uint64_t charged, clean;
 };
 
 /*
@@ -17,6 +22,9 @@ struct node_use {
  * (MemTotal less MemAvailable); proc(5). @proc: "/proc".
  */
 int node_use_all(const char *proc, struct node_use *ret, struct gs_err *err);
+
+/* Is cgroup v2 mounted at @root? -ENOTSUP: nothing below can tell of pods. */
+int node_use_check(const char *root, struct gs_err *err);
 
 /*
  * The cgroup of the pod of that UID, a folder; NULL: it has none, under any of the names that the

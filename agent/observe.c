@@ -55,6 +55,7 @@ COUNTER(unconfirmed, "Containers whose cards the kubelet did not confirm, by wha
 	"outcome");
 COUNTER(oversale_updates, "Changes of the node's status, or readings for them, by outcome.",
 	"outcome");
+COUNTER(oversale_limits, "Jobs whose pod was not limited to the memory that it bought.", "to");
 COUNTER(oversale_evictions, "Jobs that were evicted, by what was wanted back.", "resource");
 COUNTER(view_updates, "Writes of the node's picture for the cluster, by outcome.", "outcome");
 SECONDS(hold, "How long a user's call was held, the longest of each return.", NULL);
@@ -93,6 +94,7 @@ static const struct metric *const families[] = {
 	&device_plugin_registrations,
 	&unconfirmed,
 	&oversale_updates,
+	&oversale_limits,
 	&oversale_evictions,
 	&view_updates,
 	&hold,
@@ -190,6 +192,11 @@ void observe_unconfirmed(struct agent *agent, const char *outcome)
 void observe_sale(struct agent *agent, const char *outcome)
 {
 	metrics_inc(agent->metrics, &oversale_updates, 1, outcome);
+}
+
+void observe_job_limited(struct agent *agent, const char *to)
+{
+	metrics_inc(agent->metrics, &oversale_limits, 1, to);
 }
 
 void observe_job_evicted(struct agent *agent, const char *resource)

@@ -27,6 +27,9 @@ void observe_registration(struct agent *agent, const char *resource, const char 
 /* The node's status was told what CPU and memory is for sale ("ok"), or not ("failed"). */
 void observe_sale(struct agent *agent, const char *outcome);
 
+/* A job's memory is limited at its pod's cgroup, to what it "bought" or, where more, "used". */
+void observe_job_limited(struct agent *agent, const char *to);
+
 /* A job is evicted, for its "memory". */
 void observe_job_evicted(struct agent *agent, const char *resource);
 

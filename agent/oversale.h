@@ -43,7 +43,7 @@ struct oversale_job {
 	int64_t priority; /* Kubernetes' */
 	const char *since; /* its creationTimestamp: sorts as text */
 	bool going; /* it is being deleted already */
-	bool nothing_else; /* all of its CPU is bought */
+	bool only_cpu, only_memory; /* all of its CPU, or memory, is bought */
 };
 
 /*

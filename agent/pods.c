@@ -21,7 +21,7 @@ struct pod {
 	bool unless_over; /* not to be deleted then */
 	const char *reason; /* of the Event, where it is deleted */
 	bool job; /* it lives on over-sold CPU or memory: */
-	bool plain_cpu; /* and on other CPU, too; */
+	bool plain_cpu, plain_memory; /* and on other, too; */
 	uint64_t vcpu, vmem; /* so much of it, in thousandths and MiB */
 	int64_t priority;
 	char *created;
@@ -142,9 +142,11 @@ void pods_evict(struct agent *agent, const char *uid, const char *why)
 
 /* ---- What the API tells. */
 
-/* By what the webhook wrote on it for its containers. */
+/* By what it bought; what the webhook wrote on it for its containers is the same, or lacks. */
 static bool is_job(const struct kube_pod *told)
 {
+	if (told->vcpu || told->vmem)
+		return true;
 	for (size_t i = 0; i < told->n_annotations; i++)
 		if (strncmp(told->annotations[i].key, GS_KEY_VCPU, strlen(GS_KEY_VCPU)) == 0 ||
 		    strncmp(told->annotations[i].key, GS_KEY_VMEM, strlen(GS_KEY_VMEM)) == 0)
@@ -170,6 +172,7 @@ static void on_pod(const struct kube_pod *told, bool gone, void *arg)
 	pod->deleting = told->deleting;
 	pod->job = is_job(told);
 	pod->plain_cpu = told->plain_cpu;
+	pod->plain_memory = told->plain_memory;
 	pod->vcpu = told->vcpu;
 	pod->vmem = told->vmem;
 	pod->priority = told->priority;
@@ -198,7 +201,8 @@ size_t pods_jobs(const struct agent *agent, struct oversale_job **ret)
 			.priority = pod->priority,
 			.since = pod->created ? pod->created : "",
 			.going = pod->why || pod->asked || pod->deleting,
-			.nothing_else = !pod->plain_cpu,
+			.only_cpu = !pod->plain_cpu,
+			.only_memory = !pod->plain_memory,
 		};
 	}
 	return n;

@@ -23,6 +23,17 @@ static void on_evict(const char *uid, const char *why, void *arg)
 	pods_evict(agent, uid, why);
 }
 
+static void on_limited(const char *uid, bool above, void *arg)
+{
+	observe_job_limited(arg, above ? "used" : "bought");
+	if (above)
+		gs_log_fields(GS_LOG_WARN, "a job uses more memory than it bought", "pod", uid,
+			      NULL);
+	else
+		gs_log_fields(GS_LOG_INFO, "a job's memory is limited to what it bought", "pod",
+			      uid, NULL);
+}
+
 static void on_told(const struct gs_err *err, void *arg)
 {
 	static int last;
@@ -47,6 +58,7 @@ void sale_start(struct agent *agent)
 		.settings = agent->settings.sale,
 		.jobs = on_jobs,
 		.evict = on_evict,
+		.limited = on_limited,
 		.told = on_told,
 		.arg = agent,
 	};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/ceiling.h"
 #include "agent/node_use.h"
 #include "agent/seller.h"
 #include "agent/squeeze.h"
@@ -25,6 +26,7 @@
 struct job {
 	char *uid;
 	uint64_t cpu_us;
+	bool above; /* it uses more memory than it bought, and that was told */
 };
 
 struct seller {
@@ -153,12 +155,13 @@ static void sell(struct seller *seller, const uint64_t used[2], const uint64_t j
 
 /* ---- What is in use. */
 
-static uint64_t cpu_before(const struct seller *seller, const char *uid, uint64_t now)
+/* As it was at the last look; NULL: it was not there. */
+static struct job *find(const struct seller *seller, const char *uid)
 {
 	for (size_t i = 0; i < seller->n_jobs; i++)
-		if (strcmp(seller->jobs[i].uid, uid) == 0 && seller->jobs[i].cpu_us <= now)
-			return seller->jobs[i].cpu_us;
-	return now; /* seen for the first time: from now on */
+		if (strcmp(seller->jobs[i].uid, uid) == 0)
+			return &seller->jobs[i];
+	return NULL;
 }
 
 /* Sums what jobs use, of CPU since the last look, in microseconds, and what they bought. */
@@ -170,6 +173,7 @@ static void look_at_jobs(struct seller *seller, struct oversale_job *v, size_t n
 	size_t n = 0;
 
 	for (size_t i = 0; i < n_v; i++) {
+		const struct job *was = find(seller, v[i].uid);
 		struct node_use use;
 
 		sold[0] += v[i].cpu;
@@ -177,10 +181,12 @@ static void look_at_jobs(struct seller *seller, struct oversale_job *v, size_t n
 		/* one that has no cgroup (yet, or any more) uses nothing */
 		if (node_use_pod(seller->config.cgroups, v[i].uid, &use, NULL) < 0)
 			continue;
-		*ret_cpu_us += use.cpu_us - cpu_before(seller, v[i].uid, use.cpu_us);
+		/* of one that is seen for the first time from now on */
+		if (was && was->cpu_us <= use.cpu_us)
+			*ret_cpu_us += use.cpu_us - was->cpu_us;
 		*ret_mib += use.memory_mib;
 		v[i].memory_used = use.memory_mib;
-		jobs[n++] = (struct job){ gs_strdup(v[i].uid), use.cpu_us };
+		jobs[n++] = (struct job){ gs_strdup(v[i].uid), use.cpu_us, was && was->above };
 	}
 	seller->seen[0].sold = sold[0];
 	seller->seen[1].sold = sold[1];
@@ -189,11 +195,35 @@ static void look_at_jobs(struct seller *seller, struct oversale_job *v, size_t n
 	seller->n_jobs = n;
 }
 
+/* ---- Nobody has more than he bought. */
+
+/* Whatever stands in his annotations, and whoever made his containers; see ceiling.c. */
+static void limit_memory(struct seller *seller, const struct oversale_job *v, size_t n)
+{
+	const struct seller_config *config = &seller->config;
+
+	for (size_t i = 0; i < n; i++) {
+		struct job *job = find(seller, v[i].uid);
+		struct gs_err err;
+		bool above;
+		int r;
+
+		if (!job || !v[i].memory || !v[i].only_memory)
+			continue;
+		r = ceiling_pod(config->cgroups, v[i].uid, v[i].memory, &above, &err);
+		if (r < 0 && r != -ENOENT && r != -ENODEV)
+			config->told(&err, config->arg);
+		if (r > 0 || (above && !job->above))
+			config->limited(v[i].uid, above, config->arg);
+		job->above = above;
+	}
+}
+
 /* ---- Where less is left than was sold. */
 
 /*
  * Each look sets it anew, so that no squeeze outlives its reason, nor an agent that began it; and
- * nobody has more than he bought, whatever stands in his annotations.
+ * of CPU, too, nobody has more than he bought.
  */
 static void squeeze(struct seller *seller, const struct oversale_job *jobs, size_t n)
 {
@@ -204,7 +234,7 @@ static void squeeze(struct seller *seller, const struct oversale_job *jobs, size
 	for (size_t i = 0; i < n; i++) {
 		uint64_t part = oversale_squeezed(jobs[i].cpu, cpu->sold, cpu->sale);
 
-		if (!part || !jobs[i].nothing_else)
+		if (!part || !jobs[i].only_cpu)
 			continue;
 		r = squeeze_pod(seller->config.cgroups, jobs[i].uid, part, &err);
 		if (r < 0 && r != -ENOENT && r != -ENODEV)
@@ -245,6 +275,11 @@ static void on_timer(uv_timer_t *timer)
 	struct node_use all;
 	struct gs_err err;
 
+	if (node_use_check(seller->config.cgroups, &err) < 0) {
+		/* what jobs use could not be told from what others do, nor be taken back */
+		seller->config.told(&err, seller->config.arg);
+		return;
+	}
 	ask(seller);
 	if (node_use_all(seller->config.proc, &all, &err) < 0) {
 		seller->config.told(&err, seller->config.arg);
@@ -252,6 +287,7 @@ static void on_timer(uv_timer_t *timer)
 	}
 	n = seller->config.jobs(&v, seller->config.arg);
 	look_at_jobs(seller, v, n, &jobs_us, &jobs[1]);
+	limit_memory(seller, v, n);
 	used[1] = all.memory_mib;
 	if (seller->begun && passed_us && all.cpu_us >= seller->cpu_us) {
 		used[0] = (all.cpu_us - seller->cpu_us) * 1000 / passed_us;

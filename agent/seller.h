@@ -27,6 +27,11 @@ struct seller_config {
 	size_t (*jobs)(struct oversale_job **ret, void *arg);
 	/* That one has to go, for its memory; @why is a sentence. */
 	void (*evict)(const char *uid, const char *why, void *arg);
+	/*
+	 * A job's cgroup would have let it use more memory than it bought, and does no more; or,
+	 * where @above, it does use more: it is told once, and may use so much and no more.
+	 */
+	void (*limited)(const char *uid, bool above, void *arg);
 	/* The node's status was changed (NULL), or why not. */
 	void (*told)(const struct gs_err *err, void *arg);
 	void *arg;

@@ -39,7 +39,8 @@ struct kube_pod {
 	bool deleting;
 	/* What its containers request of over-sold CPU, in thousandths, and memory, in MiB. */
 	uint64_t vcpu, vmem;
-	bool plain_cpu; /* they request, or are limited to, CPU that is not */
+	/* Ordinary CPU or memory is theirs too: requested, a limit, or its RuntimeClass's. */
+	bool plain_cpu, plain_memory;
 	struct kube_annotation {
 		char *key, *value;
 	} * annotations; /* ours only (gpushare.k8s.io/) */

@@ -84,16 +84,24 @@ static uint64_t requested(struct js container, const char *resource)
 	return n < REQUEST_MAX ? (uint64_t)n : REQUEST_MAX;
 }
 
-static bool names_cpu(struct js container)
+static bool names(struct js container, const char *resource)
 {
 	static const char *const where[] = { "requests", "limits" };
 	struct js v;
 
 	for (size_t i = 0; i < GS_ARRAY_SIZE(where); i++)
-		if (js_path(container, &v, NULL, "resources", where[i], "cpu", NULL) < 0 ||
+		if (js_path(container, &v, NULL, "resources", where[i], resource, NULL) < 0 ||
 		    !js_absent(v))
 			return true;
 	return false;
+}
+
+/* What the runtime itself takes, in the pod's cgroup: "Pod Overhead", Kubernetes documentation. */
+static bool has_overhead(struct js spec, const char *resource)
+{
+	struct js v;
+
+	return js_path(spec, &v, NULL, "overhead", resource, NULL) < 0 || !js_absent(v);
 }
 
 /* An init container that goes on beside the others is one of them. */
@@ -111,13 +119,15 @@ static uint64_t larger(uint64_t a, uint64_t b)
 
 static void read_requests(struct js object, struct kube_pod *pod)
 {
-	static const char *const kinds[] = { "containers", "initContainers" };
+	static const char *const kinds[] = { "initContainers", "containers" };
 	uint64_t init_vcpu = 0, init_vmem = 0;
 	struct js spec, list, container;
 
 	if (js_member(object, "spec", &spec, NULL) < 0)
 		return;
-	pod->plain_cpu = names_cpu(spec); /* the pod as a whole */
+	/* the pod as a whole */
+	pod->plain_cpu = names(spec, "cpu") || has_overhead(spec, "cpu");
+	pod->plain_memory = names(spec, "memory") || has_overhead(spec, "memory");
 	for (size_t i = 0; i < GS_ARRAY_SIZE(kinds); i++) {
 		struct js_iter it;
 
@@ -128,13 +138,15 @@ static void read_requests(struct js object, struct kube_pod *pod)
 			uint64_t vcpu = requested(container, GS_RESOURCE_VCPU);
 			uint64_t vmem = requested(container, GS_RESOURCE_VMEM);
 
-			pod->plain_cpu |= names_cpu(container);
-			if (i == 0 || goes_on(container)) {
+			pod->plain_cpu |= names(container, "cpu");
+			pod->plain_memory |= names(container, "memory");
+			if (i == 1 || goes_on(container)) {
 				pod->vcpu += vcpu;
 				pod->vmem += vmem;
 			} else {
-				init_vcpu = larger(init_vcpu, vcpu);
-				init_vmem = larger(init_vmem, vmem);
+				/* beside those before it that go on */
+				init_vcpu = larger(init_vcpu, pod->vcpu + vcpu);
+				init_vmem = larger(init_vmem, pod->vmem + vmem);
 			}
 		}
 	}

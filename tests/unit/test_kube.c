@@ -95,32 +95,43 @@ static void test_pod_requests(void **state)
 	"'creationTimestamp':'2026-01-02T03:04:05Z'},'spec':{" spec "}}"
 #define ASKS(cpu, mem) \
 	"'resources':{'requests':{'gpushare/vcpu':'" cpu "','gpushare/vmem':'" mem "'}}"
+#define ONE(cpu, mem) "{" ASKS(cpu, mem) "}"
+#define GOES_ON(cpu, mem) "{'restartPolicy':'Always'," ASKS(cpu, mem) "}"
 	static const struct {
 		const char *text;
 		uint64_t vcpu, vmem;
-		bool plain_cpu;
+		unsigned int plain; /* 1: CPU; 2: memory */
 	} cases[] = {
-		{ POD(""), 0, 0, false },
-		{ POD("'containers':[{},{'resources':null}]"), 0, 0, false },
+		{ POD(""), 0, 0, 0 },
+		{ POD("'containers':[{},{'resources':null}]"), 0, 0, 0 },
 		{ POD("'containers':[{" ASKS("500", "64") "},{" ASKS("1k", "1") "}]"), 1500, 65,
-		  false },
+		  0 },
 		/* one after the other before the rest, or beside it */
 		{ POD("'containers':[{" ASKS("500", "64") "}],'initContainers':[{" ASKS(
 			  "100", "99") "},{" ASKS("300", "1") "}]"),
-		  500, 99, false },
+		  500, 99, 0 },
 		{ POD("'containers':[{" ASKS("500", "64") "}],'initContainers':[{"
 							  "'restartPolicy':'Always'," ASKS(
 								  "300", "1") "}]"),
-		  800, 65, false },
+		  800, 65, 0 },
+		/* after one that goes on, beside that; before it, not */
+		{ POD("'containers':[" ONE("500", "64") "],'initContainers':[" ONE(
+			  "900", "9") "," GOES_ON("300", "1") "," ONE("600", "99") "]"),
+		  900, 100, 0 },
 		{ POD("'containers':[{" ASKS("500",
 					     "64") "},{'resources':{'requests':{'cpu':'1'}}}]"),
-		  500, 64, true },
-		{ POD("'containers':[{'resources':{'limits':{'cpu':'1'}}}]"), 0, 0, true },
-		{ POD("'resources':{'requests':{'cpu':'1'}}"), 0, 0, true },
+		  500, 64, 1 },
+		{ POD("'containers':[{'resources':{'limits':{'cpu':'1'}}}]"), 0, 0, 1 },
+		{ POD("'resources':{'requests':{'cpu':'1'}}"), 0, 0, 1 },
+		{ POD("'containers':[{'resources':{'limits':{'memory':'1'}}}]"), 0, 0, 2 },
+		{ POD("'initContainers':[{'resources':{'requests':{'memory':'1'}}}]"), 0, 0, 2 },
+		{ POD("'resources':{'limits':{'memory':'1Gi'}}"), 0, 0, 2 },
+		{ POD("'overhead':{'memory':'120Mi'}"), 0, 0, 2 },
+		{ POD("'overhead':{'cpu':'250m'}"), 0, 0, 1 },
 		/* no numbers, and none that fits */
-		{ POD("'containers':[{" ASKS("-5", "x") "}]"), 0, 0, false },
+		{ POD("'containers':[{" ASKS("-5", "x") "}]"), 0, 0, 0 },
 		{ POD("'containers':[{" ASKS("1e12", "64E") "},{" ASKS("1e10", "1") "}]"),
-		  2000000000, 1, false },
+		  2000000000, 1, 0 },
 	};
 	struct kube_pod pod;
 
@@ -128,7 +139,7 @@ static void test_pod_requests(void **state)
 		read_pod(cases[i].text, &pod);
 		assert_int_equal(pod.vcpu, cases[i].vcpu);
 		assert_int_equal(pod.vmem, cases[i].vmem);
-		assert_int_equal(pod.plain_cpu, cases[i].plain_cpu);
+		assert_int_equal(pod.plain_cpu + 2 * pod.plain_memory, cases[i].plain);
 		assert_int_equal(pod.priority, 0);
 		assert_string_equal(pod.created, "2026-01-02T03:04:05Z");
 		kube_pod_free(&pod);
@@ -138,6 +149,8 @@ static void test_pod_requests(void **state)
 	kube_pod_free(&pod);
 #undef POD
 #undef ASKS
+#undef ONE
+#undef GOES_ON
 }
 
 static void test_pod_broken(void **state)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* agent/oversale.c, node_use.c and squeeze.c: what is for sale, in use, and taken back. */
+/* agent/oversale.c, node_use.c, squeeze.c, ceiling.c: what is sold, used, limited, taken back. */
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "agent/ceiling.h"
 #include "agent/node_use.h"
 #include "agent/oversale.h"
 #include "agent/squeeze.h"
@@ -247,6 +249,82 @@ static void a_pods_limit(void **state)
 	assert_int_equal(squeeze_pod(*state, "../besteffort/poda-b", 500, &err), -ENOENT);
 }
 
+/* A pod with that limit, that uses so many MiB, so many of them clean pages of files. */
+static void memory(const char *root, const char *limit, uint64_t used, uint64_t clean)
+{
+	char text[128];
+
+	tmpdir_write(root, "kubepods/besteffort/poda-b/cpu.stat", "usage_usec 1\n");
+	tmpdir_write(root, "kubepods/besteffort/poda-b/memory.max", limit);
+	(void)snprintf(text, sizeof(text), "%" PRIu64 "\n", used << 20);
+	tmpdir_write(root, "kubepods/besteffort/poda-b/memory.current", text);
+	(void)snprintf(text, sizeof(text),
+		       "inactive_file %" PRIu64 "\nfile_dirty 2097152\nfile_writeback 1048576\n",
+		       (clean + 3) << 20);
+	tmpdir_write(root, "kubepods/besteffort/poda-b/memory.stat", text);
+}
+
+/* One that bought 100 MiB: what memory.max is then, whether that is news, and it has more. */
+static void limited(const char *root, const char *wanted, int news, bool wanted_above)
+{
+	struct gs_err err = { 0 };
+	bool above;
+	char *text;
+
+	assert_int_equal(ceiling_pod(root, "a-b", 100, &above, &err), news);
+	assert_int_equal(above, wanted_above);
+	text = tmpdir_read(root, "kubepods/besteffort/poda-b/memory.max");
+	assert_memory_equal(text, wanted, strlen(wanted));
+	free(text);
+}
+
+static void a_pods_memory(void **state)
+{
+	struct gs_err err = { 0 };
+	bool above;
+
+	assert_int_equal(ceiling_pod(*state, "a-b", 100, &above, &err), -ENOENT);
+	memory(*state, "max\n", 40, 0);
+	limited(*state, "104857600\n", 1, false);
+	limited(*state, "104857600\n", 0, false);
+	/* a tighter one stays; systemd's daemon-reload takes ours away */
+	memory(*state, "4096\n", 40, 0);
+	limited(*state, "4096\n", 0, false);
+	memory(*state, "max\n", 100, 0);
+	limited(*state, "104857600\n", 1, false);
+	memory(*state, "104861696\n", 40, 0);
+	limited(*state, "104857600\n", 1, false);
+	/* it has more: no further, and nothing is killed */
+	memory(*state, "max\n", 300, 0);
+	limited(*state, "314572800\n", 0, true);
+	memory(*state, "314572800\n", 310, 0);
+	limited(*state, "314572800\n", 0, true);
+	memory(*state, "314572800\n", 120, 0);
+	limited(*state, "125829120\n", 0, true);
+	memory(*state, "125829120\n", 99, 0);
+	limited(*state, "104857600\n", 1, false);
+	/* pages that cost nothing are dropped: some; and not below what it bought */
+	memory(*state, "max\n", 300, 40);
+	limited(*state, "293601280\n", 0, true);
+	memory(*state, "max\n", 1000, 950);
+	limited(*state, "981467136\n", 0, false);
+	memory(*state, "max\n", 110, 40);
+	limited(*state, "104857600\n", 1, false);
+	memory(*state, "max\n", 300, 0);
+	tmpdir_write(*state, "kubepods/besteffort/poda-b/memory.current", "much\n");
+	assert_int_equal(ceiling_pod(*state, "a-b", 100, &above, &err), -EINVAL);
+}
+
+static void version_1_tells_nothing(void **state)
+{
+	struct gs_err err = { 0 };
+
+	assert_int_equal(node_use_check(*state, &err), -ENOTSUP);
+	assert_non_null(strstr(err.msg, "cgroup v2 is not mounted there"));
+	tmpdir_write(*state, "cgroup.controllers", "cpu memory\n");
+	assert_int_equal(node_use_check(*state, &err), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +337,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_the_node_uses, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_a_pod_uses, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pods_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pods_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(version_1_tells_nothing, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("oversale", tests, NULL, NULL);

@@ -146,7 +146,8 @@ static void a_job_goes_for_its_memory(void **state)
 	assert_int_equal(pods_jobs(&agent, &jobs), 1);
 	assert_string_equal(jobs[0].uid, "u1");
 	assert_string_equal(jobs[0].since, "2026-01-02T03:04:05Z");
-	assert_true(jobs[0].nothing_else);
+	assert_true(jobs[0].only_cpu);
+	assert_true(jobs[0].only_memory);
 	assert_false(jobs[0].going);
 	free(jobs);
 	pods_evict(&agent, "nobody", WHY);
@@ -162,6 +163,23 @@ static void a_job_goes_for_its_memory(void **state)
 	assert_non_null(strstr(events, "\"message\": \"its memory is wanted back\""));
 	free(events);
 	assert_int_equal(pods_jobs(&agent, &jobs), 0);
+	free(jobs);
+}
+
+/* One that the webhook never saw has bought all the same. */
+static void a_job_is_who_bought(void **state)
+{
+	struct oversale_job *jobs;
+
+	kubeclient_tell(&client,
+			"{'op':'put','pod':{'metadata':{'namespace':'a','name':'bare','uid':'u1'},"
+			"'spec':{'nodeName':'node-1','containers':[{'resources':{'requests':{"
+			"'gpushare/vmem':'64','memory':'1Gi'}}}]},'status':{'phase':'Running'}}}");
+	start_and_look();
+	assert_int_equal(pods_jobs(&agent, &jobs), 1);
+	assert_int_equal(jobs[0].memory, 64);
+	assert_false(jobs[0].only_memory);
+	assert_true(jobs[0].only_cpu);
 	free(jobs);
 }
 
@@ -285,6 +303,7 @@ int main(void)
 		TEST(back_under_its_name_it_stays),
 		TEST(two_containers_of_a_pod_delete_it_once),
 		TEST(a_job_goes_for_its_memory),
+		TEST(a_job_is_who_bought),
 		TEST(no_mark_keeps_a_pod),
 		TEST(a_static_pods_mirror_stays),
 		TEST(the_api_is_away),

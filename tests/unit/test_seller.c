@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -32,6 +33,7 @@ static int teardown_all(void **state)
 }
 
 static bool going; /* the job is being deleted */
+static bool only_memory; /* ... lives on what it bought alone */
 static unsigned int cpu_ratio;
 
 static size_t on_jobs(struct oversale_job **ret, void *arg)
@@ -43,7 +45,8 @@ static size_t on_jobs(struct oversale_job **ret, void *arg)
 		.memory = 4000,
 		.since = "",
 		.going = going,
-		.nothing_else = true,
+		.only_cpu = true,
+		.only_memory = only_memory,
 	};
 	(*ret)[1] = (struct oversale_job){ .uid = "gone", .cpu = 1000, .since = "" };
 	return 2;
@@ -53,6 +56,11 @@ static void on_evict(const char *uid, const char *why, void *arg)
 {
 	gs_buf_addf(&client.told, "evict %s: %s\n", uid, why);
 	going = true;
+}
+
+static void on_limited(const char *uid, bool above, void *arg)
+{
+	gs_buf_addf(&client.told, "limited %s%s\n", uid, above ? " above" : "");
 }
 
 static void on_told(const struct gs_err *err, void *arg)
@@ -82,11 +90,14 @@ static void job(unsigned long mib)
 	tmpdir_write(dir, "kubepods/besteffort/podjob/memory.stat", "inactive_file 0\n");
 }
 
-/* Runs until that is what the job may use. */
-static void until_limited(const char *text)
+/* Runs until that is in the file of the job's cgroup. */
+static void until_has(const char *file, const char *text)
 {
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "kubepods/besteffort/podjob/%s", file);
 	for (int i = 0; i < 200; i++) {
-		char *has = tmpdir_read(dir, "kubepods/besteffort/podjob/cpu.max");
+		char *has = tmpdir_read(dir, path);
 		bool same = strncmp(has, text, strlen(text)) == 0;
 
 		free(has);
@@ -94,7 +105,13 @@ static void until_limited(const char *text)
 			return;
 		kubeclient_run(&client, 20);
 	}
-	fail_msg("the job is not limited to %s", text);
+	fail_msg("%s: never %s", path, text);
+}
+
+/* Runs until that is what the job may use of CPU. */
+static void until_limited(const char *text)
+{
+	until_has("cpu.max", text);
 }
 
 static int setup(void **state)
@@ -103,8 +120,11 @@ static int setup(void **state)
 	dir = tmpdir_make();
 	node(1000, 12000);
 	job(1000);
+	tmpdir_write(dir, "cgroup.controllers", "cpu memory\n");
 	tmpdir_write(dir, "kubepods/besteffort/podjob/cpu.max", "max 100000\n");
+	tmpdir_write(dir, "kubepods/besteffort/podjob/memory.max", "max\n");
 	going = false;
+	only_memory = true;
 	cpu_ratio = 200;
 	kubeclient_tell(&client, "{'op':'set','path':'/api/v1/nodes/node-1','object':{'metadata':"
 				 "{'name':'node-1'},'status':{'capacity':{'cpu':'8'},'allocatable':"
@@ -132,6 +152,7 @@ static void begin(void)
 		.settings = { true, cpu_ratio, 100, 1000, 360 },
 		.jobs = on_jobs,
 		.evict = on_evict,
+		.limited = on_limited,
 		.told = on_told,
 	};
 
@@ -212,6 +233,47 @@ static void memory_comes_back_by_an_eviction(void **state)
 	assert_int_equal(kubeclient_told(&client, "evict"), 1);
 }
 
+static void memory_is_what_was_bought(void **state)
+{
+	begin();
+	/* 4000 MiB */
+	until_has("memory.max", "4194304000\n");
+	kubeclient_until(&client, "limited job");
+	/* a daemon-reload of systemd's */
+	tmpdir_write(dir, "kubepods/besteffort/podjob/memory.max", "max\n");
+	until_has("memory.max", "4194304000\n");
+	kubeclient_run(&client, 200);
+	assert_int_equal(kubeclient_told(&client, "limited job\n"), 2);
+	/* It has more, from a time before us: it is told once, and loses nothing. */
+	job(5000);
+	tmpdir_write(dir, "kubepods/besteffort/podjob/memory.max", "max\n");
+	until_has("memory.max", "5242880000\n");
+	kubeclient_run(&client, 200);
+	assert_int_equal(kubeclient_told(&client, "limited job above\n"), 1);
+	job(3000);
+	until_has("memory.max", "4194304000\n");
+	assert_int_equal(kubeclient_told(&client, "told: PATCH"), 0);
+}
+
+static void memory_of_its_own_is_left_alone(void **state)
+{
+	only_memory = false;
+	begin();
+	until_limited("200000 100000");
+	kubeclient_run(&client, 200);
+	until_has("memory.max", "max\n");
+	assert_int_equal(kubeclient_told(&client, "limited"), 0);
+}
+
+static void nothing_is_sold_on_version_1(void **state)
+{
+	assert_int_equal(unlink(tmpdir_path(dir, "cgroup.controllers")), 0);
+	begin();
+	kubeclient_until(&client, "cgroup v2 is not mounted there");
+	kubeclient_run(&client, 200);
+	assert_int_equal(kubeclient_asked(&client, "PATCH"), 0);
+}
+
 static void what_was_not_told_is_told_again(void **state)
 {
 	kubeclient_tell(&client, "{'op':'rule','match':'PATCH','status':403,'body':'{}'}");
@@ -235,6 +297,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_unused_is_for_sale, setup, teardown),
 		cmocka_unit_test_setup_teardown(cpu_is_squeezed_and_given_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_comes_back_by_an_eviction, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_is_what_was_bought, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_of_its_own_is_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_is_sold_on_version_1, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_not_told_is_told_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_node_that_is_not_there, setup, teardown),
 	};

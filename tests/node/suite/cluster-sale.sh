@@ -38,6 +38,11 @@ pod_may_use() {
 	[[ $has == "$2 100000" ]]
 }
 
+# pod_may_have NAME BYTES: of memory, by its cgroup's limit.
+pod_may_have() {
+	[[ $(container_limit "$1" ../memory.max) == "$2" ]]
+}
+
 # evictions: how many the agent counts.
 evictions() {
 	agent_get /metrics | sed -n 's/^gpushare_oversale_evictions_total{resource="memory"} //p'
@@ -69,6 +74,7 @@ is "its container is limited to the CPU that it asked for" \
 	"$(container_limit old cpu.max)" "10000 100000"
 is "... and to the memory" "$(container_limit old memory.max)" $((450 << 20))
 check "the agent sees to it, too" wait_for $long pod_may_use old 10000
+check "... and to the memory" wait_for $long pod_may_have old $((450 << 20))
 
 wants processors 1
 check "the others want their processors: the jobs are squeezed" wait_for 240 pod_may_use old 1000
