@@ -75,6 +75,11 @@ const struct gs_buf *httpd_body(const struct httpd_request *request)
 	return &request->body;
 }
 
+const char *httpd_header(const struct httpd_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
 void httpd_set_data(struct httpd_request *request, void *data)
 {
 	request->data = data;
@@ -122,6 +127,8 @@ static enum MHD_Result queue(struct httpd_request *request)
 	/* without it client-go, and so an API server, does not ask again (rest/request.go) */
 	if (request->status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+	if (request->status == MHD_HTTP_UNAUTHORIZED)
+		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
 	if (request->allow)
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, request->allow);
 	ret = MHD_queue_response(request->connection, request->status, response);

@@ -49,6 +49,9 @@ const char *httpd_method(const struct httpd_request *request);
 const char *httpd_path(const struct httpd_request *request);
 const struct gs_buf *httpd_body(const struct httpd_request *request);
 
+/* What it said in that header, the first if there are several; NULL: nothing. */
+const char *httpd_header(const struct httpd_request *request, const char *name);
+
 /* Whoever takes longer to answer keeps what belongs to the answer here. */
 void httpd_set_data(struct httpd_request *request, void *data);
 void *httpd_data(const struct httpd_request *request);

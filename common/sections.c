@@ -54,6 +54,7 @@ const struct gs_doc_key gs_view_keys[GS_VIEW_N + 1] = {
 const struct gs_doc_key gs_controller_keys[GS_CONTROLLER_N + 1] = {
 	[GS_CONTROLLER_ADDRESS] = { "address", GS_DOC_STRING, false },
 	[GS_CONTROLLER_PORT] = { "port", GS_DOC_UINT, false },
+	[GS_CONTROLLER_METRICS_AUTH] = { "metrics_auth", GS_DOC_BOOL, false },
 	[GS_CONTROLLER_NAMESPACE] = { "namespace", GS_DOC_STRING, false },
 	[GS_CONTROLLER_SERVICE] = { "service", GS_DOC_STRING, false },
 	[GS_CONTROLLER_SECRET] = { "secret", GS_DOC_STRING, false },

@@ -22,6 +22,7 @@ struct controller {
 	struct keeper *keeper; /* keeper.c */
 	struct leader *leader; /* leader.c */
 	struct web *web; /* web.c */
+	struct access *access; /* access.c; NULL: anybody may read the metrics */
 	struct shadows *shadows; /* shadow.c */
 	struct removal *removals; /* shadow_remove.c */
 };

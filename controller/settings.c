@@ -14,6 +14,7 @@ void controller_settings_init(struct controller_settings *s)
 {
 	*s = (struct controller_settings){
 		.port = 8443,
+		.metrics_auth = true,
 		.share = 2,
 		.account_cards = 8,
 		.quiet_ms = 5 * 60 * 1000,
@@ -100,6 +101,8 @@ static int get_controller(const struct gs_doc *doc, struct js object, struct con
 		r = gs_doc_string(doc, v[GS_CONTROLLER_ADDRESS], "address", &s->address, err);
 	if (r == 0)
 		r = get_uint(doc, v[GS_CONTROLLER_PORT], "port", 0, 65535, &s->port, err);
+	if (r == 0)
+		gs_doc_bool(v[GS_CONTROLLER_METRICS_AUTH], &s->metrics_auth);
 	if (r == 0)
 		r = get_name(doc, v[GS_CONTROLLER_NAMESPACE], "namespace", &s->namespace, err);
 	if (r == 0)

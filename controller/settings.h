@@ -12,6 +12,7 @@ struct controller_settings {
 	struct admission_policy policy;
 	char *address; /* of the webhook, metrics and health */
 	unsigned int port;
+	bool metrics_auth; /* metrics are for whom the API server lets get /metrics */
 	char *namespace; /* where Secret, Lease and shadow pods are; NULL: our own */
 	char *service; /* by which the API server calls us */
 	char *secret, *lease, *webhook; /* names of objects */

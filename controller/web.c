@@ -11,6 +11,7 @@
 #include "common/httpd.h"
 #include "common/log.h"
 #include "common/xalloc.h"
+#include "controller/access.h"
 #include "controller/figures.h"
 #include "controller/keeper.h"
 #include "controller/spaces.h"
@@ -190,6 +191,34 @@ static void on_ready(struct web *web, struct httpd_request *request)
 		answer_line(request, 200, "ok");
 }
 
+static void on_access(unsigned int status, void *arg)
+{
+	struct httpd_request *request = arg;
+	struct web *web = httpd_data(request);
+	struct gs_buf text = { 0 };
+
+	if (status == 200) {
+		figures_text(web->controller, &text);
+		httpd_answer(request, 200, "text/plain; version=0.0.4; charset=utf-8", NULL, &text);
+	} else if (status == 401) {
+		answer_line(request, status, "a token of the cluster's is needed");
+	} else if (status == 403) {
+		answer_line(request, status, "this account may not get /metrics");
+	} else {
+		answer_line(request, status, "who may read this can't be told now");
+	}
+}
+
+static void metrics(struct web *web, struct httpd_request *request)
+{
+	httpd_set_data(request, web);
+	if (web->controller->access)
+		access_ask(web->controller, httpd_header(request, "Authorization"), on_access,
+			   request);
+	else
+		on_access(200, request);
+}
+
 static void on_request(struct httpd_request *request, void *arg)
 {
 	const char *path = httpd_path(request), *method = httpd_method(request);
@@ -207,8 +236,7 @@ static void on_request(struct httpd_request *request, void *arg)
 	} else if (admit) {
 		review(web, request);
 	} else if (strcmp(path, "/metrics") == 0) {
-		figures_text(web->controller, &text);
-		httpd_answer(request, 200, "text/plain; version=0.0.4; charset=utf-8", NULL, &text);
+		metrics(web, request);
 	} else if (strcmp(path, "/healthz") == 0) {
 		answer_line(request, 200, "ok");
 	} else {
@@ -243,6 +271,8 @@ int web_start(struct controller *controller, struct gs_err *err)
 	(void)uv_timer_init(controller->loop, &web->timer);
 	web->timer.data = web;
 	controller->web = web;
+	if (s->metrics_auth)
+		access_start(controller);
 	return 0;
 }
 
@@ -258,6 +288,7 @@ void web_stop(struct controller *controller)
 	if (!web)
 		return;
 	look(web, UINT64_MAX);
+	access_stop(controller);
 	httpd_free(web->httpd);
 	uv_close((uv_handle_t *)&web->timer, on_closed);
 }

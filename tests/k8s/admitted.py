@@ -297,6 +297,52 @@ def test_token_policies_are_typed():
         need(not policy["status"].get("typeChecking"), name, policy["status"])
 
 
+def token_of(account):
+    path = "/api/v1/namespaces/default/serviceaccounts"
+    api.well("POST", path, {"metadata": {"name": account}})
+    return api.well("POST", path + "/%s/token" % account, {
+        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})["status"][
+            "token"]
+
+
+def metrics(token):
+    """(status, text): what the controller answers, by the authority that API servers trust."""
+    bundle = api.well("GET", WEBHOOK)["webhooks"][0]["clientConfig"]["caBundle"]
+    context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
+    host = http.client.HTTPSConnection("gpushare-controller.%s.svc" % SYSTEM, 8443, timeout=60,
+                                       context=context)
+    host.request("GET", "/metrics", None, {"Authorization": "Bearer " + token} if token else {})
+    response = host.getresponse()
+    return response.status, response.read().decode()
+
+
+def test_metrics_are_for_readers():
+    tenant, reader = token_of("tenant"), token_of("reader")
+    need(metrics(None)[0] == 401)
+    need(metrics("x" + tenant)[0] == 401)
+    need(metrics(tenant)[0] == 403)
+    need(metrics(reader)[0] == 403)
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    api.well("POST", path, {
+        "metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                    "name": "gpushare-metrics-reader"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": "reader"}]})
+    end = time.monotonic() + 60
+    while metrics(reader)[0] != 200:
+        need(time.monotonic() < end, metrics(reader))
+        time.sleep(1)
+    need("\ngpushare_controller_leader 1\n" in metrics(reader)[1], metrics(reader))
+    need(metrics(tenant)[0] == 403)
+    # a token is good for as long as its account is there
+    api.well("DELETE", "/api/v1/namespaces/default/serviceaccounts/reader")
+    while metrics(reader)[0] != 401:
+        need(time.monotonic() < end + 60, metrics(reader))
+        time.sleep(1)
+    api.well("DELETE", path + "/reader")
+    api.well("DELETE", "/api/v1/namespaces/default/serviceaccounts/tenant")
+
+
 def test_agent_lists_its_own_node():
     """With docs/controller.md's authorization.yaml."""
     of = "fieldSelector=spec.nodeName%3D"

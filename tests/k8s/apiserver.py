@@ -26,9 +26,12 @@ Tests steer it through the socket DIR/admin.sock: one JSON object a connection, 
       "hang": true                      not at all; or
       "stream": [TEXT...], "how": HOW   200 with these pieces, then the end (clean, reset, hang)
       "store": true                     after having done what was asked
+      "holds": RE                       only those whose body matches that, too
   {"op": "forget"}                      no rules any more
   {"op": "log"}                         the requests so far, and what they held
   {"op": "events"}                      the Events
+  {"op": "account", "token": T, "user": U, "reads": [PATH...]}   whose that token is (a UserInfo),
+                                        and what paths that one may get; reviews tell
 """
 import base64
 import json
@@ -62,6 +65,7 @@ class State:
         self.token = ""
         self.drops = []
         self.outage = False
+        self.accounts = {}  # by token
         self.epoch += 1
 
 
@@ -144,6 +148,8 @@ def admin(ask):
             state.drops.append("reset")
     elif op == "rule":
         state.rules.append(dict({"times": 1}, **ask))
+    elif op == "account":
+        state.accounts[ask["token"]] = ask
     elif op == "forget":
         state.rules = []
     elif op == "log":
@@ -154,6 +160,19 @@ def admin(ask):
         raise ValueError(op)
     state.change.notify_all()
     return {}
+
+
+def reviewed(spec):
+    """The status of a TokenReview or SubjectAccessReview."""
+    if "token" in spec:
+        account = state.accounts.get(spec["token"])
+        return {"authenticated": True, "user": account["user"]} if account else {
+            "error": "invalid bearer token"}
+    what = spec["nonResourceAttributes"]
+    who = {"username": spec["user"], **{k: spec[k] for k in ("uid", "groups", "extra")
+                                        if k in spec}}
+    return {"allowed": any(a["user"] == who and what["verb"] == "get" and
+                           what["path"] in a["reads"] for a in state.accounts.values())}
 
 
 def serve_admin(path):
@@ -186,7 +205,8 @@ class Handler(BaseHTTPRequestHandler):
                 "port": self.client_address[1], "type": self.headers.get("Content-Type", ""),
                 "authorization": self.headers.get("Authorization", "")})
             rule = next((r for r in state.rules if r["times"] > 0 and
-                         re.search(r["match"], what)), None) if not state.outage else None
+                         re.search(r["match"], what) and
+                         re.search(r.get("holds", ""), body)), None) if not state.outage else None
             if rule:
                 rule["times"] -= 1
             if rule and rule.get("store"):
@@ -287,6 +307,9 @@ class Handler(BaseHTTPRequestHandler):
     def respond(self, path, query, body):
         """Under state.change; gives code and object."""
         key = path_key(path)
+        if self.command == "POST" and re.search("/(tokenreviews|subjectaccessreviews)$", path):
+            review = json.loads(body)
+            return 201, dict(review, status=reviewed(review["spec"]))
         if not key:
             return 404, status(404, "NotFound", "the server could not find the resource")
         key, sub = key[:3], key[3]

@@ -62,6 +62,10 @@ admitted() {
 	admitted token
 }
 
+@test "controller: its metrics are for accounts that may get them" {
+	admitted metrics
+}
+
 @test "controller: an agent's account deletes no pod without a token of that pod's node" {
 	pod kept '' '' ''
 	fails_with "pods of its own node alone" kubectl delete pod kept \

@@ -14,32 +14,19 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from world import (LEASE, PROGRAM, SECRET, WEBHOOK, World, need, pod, review, until)  # noqa: E402
+from world import (LEASE, PROGRAM, SECRET, WEBHOOK, World, answer, need, pod, ready,  # noqa: E402
+                   review, until)
 import tap  # noqa: E402
 
 PAGE = os.path.dirname(os.path.abspath(__file__)) + "/../../docs/metrics.md"
 world = World()
 
 
-def answer(c, body, **more):
-    status, text = c.ask("POST", "/admit", body, **more)
-    need(status == 200, "HTTP %d: %s" % (status, text))
-    response = json.loads(text)["response"]
-    if "patch" in response:
-        response["patch"] = json.loads(base64.b64decode(response["patch"]))
-    return response
-
-
-def ready(c):
-    until("it is ready", lambda: c.get("/readyz")[0] == 200)
-    return until("its authorities are written", world.authorities)
-
-
 def metrics_as_documented(c):
     """Rules and dashboards are made from the page: names that nobody serves find nothing."""
     with open(PAGE) as f:
         rows = re.findall(r"^\| `(gpushare_controller_\w+)` \| (\w+) \|", f.read(), re.M)
-    text = c.get("/metrics")[1].decode()
+    text = c.metrics()[1]
     served = re.findall(r"^# TYPE (gpushare_controller_\w+) (\w+)$", text, re.M)
     need(served and sorted(served) == sorted(rows), [served, rows])
 

@@ -22,6 +22,7 @@ SYSTEM = "gpushare-system"
 SECRET = "/api/v1/namespaces/%s/secrets/gpushare-controller-tls" % SYSTEM
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/%s/leases/gpushare-controller" % SYSTEM
 WEBHOOK = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/gpushare"
+READER = "prometheus"  # the token of one who may read metrics
 NAME = "gpushare-controller.%s.svc" % SYSTEM
 
 
@@ -101,9 +102,14 @@ class Controller:
     def get(self, path, **more):
         return self.ask("GET", path, **more)
 
+    def metrics(self, token=READER):
+        """(status, text) for who has that token; None: none."""
+        headers = "Authorization: Bearer %s\r\n" % token if token is not None else ""
+        status, text = self.ask("GET", "/metrics", headers=headers)
+        return status, text.decode()
+
     def metric(self, name):
-        text = self.get("/metrics")[1].decode()
-        for line in text.splitlines():
+        for line in self.metrics()[1].splitlines():
             if line.startswith(name + " "):
                 return float(line.split()[-1])
         return None
@@ -144,6 +150,7 @@ class World:
         self.admin(op="reset")
         for name in ("default", SYSTEM):
             self.namespace(name)
+        self.account(READER, "system:serviceaccount:monitoring:prometheus", "/metrics")
         self.set(WEBHOOK, {"metadata": {"name": "gpushare"}, "webhooks": [
             {"name": "pods.gpushare.k8s.io", "clientConfig": {"service": {"name": "x"}}},
             {"name": "inherit.gpushare.k8s.io", "clientConfig": {"caBundle": "b2xk"}}]})
@@ -181,6 +188,11 @@ class World:
     def get(self, path):
         return self.admin(op="get", path=path)["object"]
 
+    def account(self, token, name, *reads):
+        self.admin(op="account", token=token, reads=reads, user={
+            "username": name, "uid": "uid of " + name, "groups": ["system:serviceaccounts"],
+            "extra": {"authentication.kubernetes.io/pod-name": ["p"]}})
+
     def log(self):
         return self.admin(op="log")["log"]
 
@@ -217,3 +229,17 @@ def pod(name, resource=None, n=1, namespace="default", annotations=None, **spec)
     return {"apiVersion": "v1", "kind": "Pod", "spec": spec, "metadata": {
         "name": name, "namespace": namespace,
         "annotations": {"gpushare.k8s.io/" + k: v for k, v in (annotations or {}).items()}}}
+
+
+def answer(c, body, **more):
+    status, text = c.ask("POST", "/admit", body, **more)
+    need(status == 200, "HTTP %d: %s" % (status, text))
+    response = json.loads(text)["response"]
+    if "patch" in response:
+        response["patch"] = json.loads(base64.b64decode(response["patch"]))
+    return response
+
+
+def ready(c):
+    until("it is ready", lambda: c.get("/readyz")[0] == 200)
+    return until("its authorities are written", c.world.authorities)

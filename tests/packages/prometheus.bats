@@ -60,6 +60,18 @@ sys.exit(len(json.load(sys.stdin)["data"]["result"]) != int(sys.argv[1]))' "$2"
 	done
 }
 
+@test "promtool: how a controller is scraped" {
+	{
+		echo 'scrape_configs:'
+		sed -n '/<!-- test: scrape-controller -->/,/^```$/{/^<!--\|^```/d; p}' \
+			docs/metrics.md |
+			# Debian's is built without
+			sed '/kubernetes_sd_configs:/,/namespaces:/d'
+	} >"$dir/prometheus.yml"
+	grep -q 'job_name: .*gpushare.*controller' "$dir/prometheus.yml"
+	promtool check config --syntax-only "$dir/prometheus.yml"
+}
+
 @test "a real one scrapes the agent" {
 	((EUID == 0)) || skip "needs root, as the agent does"
 	agent=$(free_port) port=$(free_port)
