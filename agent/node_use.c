@@ -54,11 +54,11 @@ static int read_text(const char *dir, const char *name, char **ret, struct gs_er
 	return gs_file_read(AT_FDCWD, path, 0, FILE_MAX_BYTES, ret, &len, NULL, err);
 }
 
-static int read_cpu(const char *proc, uint64_t *ret_us, struct gs_err *err)
+static int read_cpu(const char *proc, struct node_use_all *ret, struct gs_err *err)
 {
 	cleanup_free char *text = NULL;
-	/* user, nice, system, idle, iowait, irq, softirq, steal; proc(5) */
-	uint64_t v[8];
+	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, N }; /* proc(5) */
+	uint64_t v[N];
 	long hz = sysconf(_SC_CLK_TCK);
 	int r = read_text(proc, "stat", &text, err);
 	const char *at;
@@ -67,13 +67,18 @@ static int read_cpu(const char *proc, uint64_t *ret_us, struct gs_err *err)
 	if (r < 0)
 		return r;
 	at = text + strcspn(text, " ");
-	while (n < GS_ARRAY_SIZE(v) && number(at, &at, &v[n]))
+	while (n < N && number(at, &at, &v[n]))
 		n++;
-	if (hz <= 0 || strncmp(text, "cpu ", 4) != 0 || n < GS_ARRAY_SIZE(v))
+	if (hz <= 0 || strncmp(text, "cpu ", 4) != 0 || n < N)
 		return gs_err_set(err, EINVAL, "%s/stat: the line of all processors is missing",
 				  proc);
-	/* what the host took away is nobody's here, and not to be had either */
-	*ret_us = (v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) * (1000000 / (uint64_t)hz);
+	ret->idle_us = (v[IDLE] + v[IOWAIT]) * (1000000 / (uint64_t)hz);
+	/* a line each behind it */
+	ret->processors = 0;
+	for (at = strchr(text, '\n'); at && strncmp(at, "\ncpu", 4) == 0; at = strchr(at + 1, '\n'))
+		ret->processors++;
+	if (ret->processors == 0)
+		return gs_err_set(err, EINVAL, "%s/stat: no processor has a line", proc);
 	return 0;
 }
 
@@ -93,11 +98,24 @@ static int read_memory(const char *proc, uint64_t *ret_mib, struct gs_err *err)
 	return 0;
 }
 
-int node_use_all(const char *proc, struct node_use *ret, struct gs_err *err)
+int node_use_all(const char *proc, struct node_use_all *ret, struct gs_err *err)
 {
-	int r = read_cpu(proc, &ret->cpu_us, err);
+	int r = read_cpu(proc, ret, err);
 
 	return r < 0 ? r : read_memory(proc, &ret->memory_mib, err);
+}
+
+int node_use_between(const struct node_use_all *before, const struct node_use_all *now,
+		     uint64_t passed_us, uint64_t *ret_milli)
+{
+	uint64_t all_us = now->processors * passed_us, idle_us;
+
+	if (before->processors != now->processors || passed_us == 0)
+		return -EAGAIN;
+	/* waiting for disks may be counted less than before, says proc(5) */
+	idle_us = now->idle_us > before->idle_us ? now->idle_us - before->idle_us : 0;
+	*ret_milli = idle_us < all_us ? (all_us - idle_us) * 1000 / passed_us : 0;
+	return 0;
 }
 
 int node_use_check(const char *root, struct gs_err *err)

@@ -18,10 +18,27 @@ struct node_use {
 };
 
 /*
- * Of the whole node: @proc/stat (all but idle time and waiting for disks) and @proc/meminfo
- * (MemTotal less MemAvailable); proc(5). @proc: "/proc".
+ * The whole node: how many processors are online, for how many microseconds they were idle or
+ * waited for disks, all together since the start, and memory in MiB that can't be dropped.
  */
-int node_use_all(const char *proc, struct node_use *ret, struct gs_err *err);
+struct node_use_all {
+	uint64_t processors, idle_us, memory_mib;
+};
+
+/*
+ * @proc/stat, and @proc/meminfo (MemTotal less MemAvailable); proc(5). @proc: "/proc". -EINVAL:
+ * something is missing there.
+ */
+int node_use_all(const char *proc, struct node_use_all *ret, struct gs_err *err);
+
+/*
+ * Thousandths of a processor that were in use between two readings, @passed_us one after the other;
+ * -EAGAIN: processors came or went meanwhile, so that nothing can be told. What was not idle was
+ * used: by tasks, by interrupts, by a hypervisor. The kernel's own counts of those are samples of
+ * the timer's, and lose what it misses, as in a virtual machine that has to wait.
+ */
+int node_use_between(const struct node_use_all *before, const struct node_use_all *now,
+		     uint64_t passed_us, uint64_t *ret_milli);
 
 /* Is cgroup v2 mounted at @root? -ENOTSUP: nothing below can tell of pods. */
 int node_use_check(const char *root, struct gs_err *err);

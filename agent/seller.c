@@ -40,7 +40,8 @@ struct seller {
 	struct oversale sale[2];
 	struct seller_view seen[2];
 	bool begun; /* the two below are of a look before */
-	uint64_t at_ns, cpu_us;
+	uint64_t at_ns;
+	struct node_use_all all;
 	struct job *jobs;
 	size_t n_jobs;
 	bool again; /* what was to be told was not */
@@ -272,7 +273,7 @@ static void on_timer(uv_timer_t *timer)
 	size_t n;
 	uint64_t now = uv_hrtime(), used[2] = { 0 }, jobs[2] = { 0 }, jobs_us = 0;
 	uint64_t passed_us = (now - seller->at_ns) / 1000;
-	struct node_use all;
+	struct node_use_all all;
 	struct gs_err err;
 
 	if (node_use_check(seller->config.cgroups, &err) < 0) {
@@ -289,8 +290,7 @@ static void on_timer(uv_timer_t *timer)
 	look_at_jobs(seller, v, n, &jobs_us, &jobs[1]);
 	limit_memory(seller, v, n);
 	used[1] = all.memory_mib;
-	if (seller->begun && passed_us && all.cpu_us >= seller->cpu_us) {
-		used[0] = (all.cpu_us - seller->cpu_us) * 1000 / passed_us;
+	if (seller->begun && node_use_between(&seller->all, &all, passed_us, &used[0]) == 0) {
 		jobs[0] = jobs_us * 1000 / passed_us;
 		if (seller->allocatable_known) {
 			sell(seller, used, jobs);
@@ -300,7 +300,7 @@ static void on_timer(uv_timer_t *timer)
 	}
 	seller->begun = true;
 	seller->at_ns = now;
-	seller->cpu_us = all.cpu_us;
+	seller->all = all;
 }
 
 void seller_look(const struct seller *seller, struct seller_view *cpu, struct seller_view *memory)

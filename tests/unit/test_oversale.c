@@ -174,17 +174,35 @@ static int teardown(void **state)
 
 static void what_the_node_uses(void **state)
 {
-	struct node_use use = { 0 };
+	struct node_use_all use = { 0 }, later;
 	struct gs_err err = { 0 };
+	uint64_t milli;
 
-	tmpdir_write(*state, "stat", "cpu  100 20 30 9999 888 4 5 6 7 8\ncpu0 1 1 1 1\n");
+	tmpdir_write(*state, "stat",
+		     "cpu  100 20 30 9000 888 4 5 6 7 8\ncpu0 1 1 1 1 1\ncpu3 1 1 1 1 1\nintr 5\n");
 	tmpdir_write(*state, "meminfo",
 		     "MemTotal:       16384000 kB\nMemFree:        1 kB\n"
 		     "MemAvailable:    4096000 kB\n");
 	assert_int_equal(node_use_all(*state, &use, &err), 0);
-	assert_int_equal(use.cpu_us, 165 * 10000);
+	assert_int_equal(use.processors, 2);
+	assert_int_equal(use.idle_us, 9888 * 10000);
 	assert_int_equal(use.memory_mib, 12000);
+	/* Idle for half a second of two times two. */
+	later = use;
+	later.idle_us += 500000;
+	assert_int_equal(node_use_between(&use, &later, 2000000, &milli), 0);
+	assert_int_equal(milli, 1750);
+	/* Two readings are never of the same moment. */
+	assert_int_equal(node_use_between(&use, &later, 200000, &milli), 0);
+	assert_int_equal(milli, 0);
+	assert_int_equal(node_use_between(&later, &use, 1000000, &milli), 0);
+	assert_int_equal(milli, 2000);
+	assert_int_equal(node_use_between(&use, &later, 0, &milli), -EAGAIN);
+	later.processors = 3;
+	assert_int_equal(node_use_between(&use, &later, 2000000, &milli), -EAGAIN);
 	tmpdir_write(*state, "meminfo", "MemTotal:       16384000 kB\n");
+	assert_int_equal(node_use_all(*state, &use, &err), -EINVAL);
+	tmpdir_write(*state, "stat", "cpu  1 1 1 1 1\nintr 5\n");
 	assert_int_equal(node_use_all(*state, &use, &err), -EINVAL);
 	tmpdir_write(*state, "stat", "cpu\n");
 	assert_int_equal(node_use_all(*state, &use, &err), -EINVAL);

@@ -68,13 +68,12 @@ static void on_told(const struct gs_err *err, void *arg)
 	gs_buf_addf(&client.told, "told: %s\n", err ? err->msg : "well");
 }
 
-/* @ticks: of all processors since the start; @available: memory, in MiB of 16000. */
-static void node(unsigned long ticks, unsigned long available)
+/* Its processor is never idle. @available: memory, in MiB of 16000. */
+static void node(unsigned long available)
 {
 	char text[256];
 
-	(void)snprintf(text, sizeof(text), "cpu  %lu 0 0 100 0 0 0 0 0 0\n", ticks);
-	tmpdir_write(dir, "stat", text);
+	tmpdir_write(dir, "stat", "cpu  0 0 0 100 0 0 0 0 0 0\ncpu0 0 0 0 100 0\nintr 1\n");
 	(void)snprintf(text, sizeof(text), "MemTotal: %d kB\nMemAvailable: %lu kB\n", 16000 * 1024,
 		       available * 1024);
 	tmpdir_write(dir, "meminfo", text);
@@ -118,7 +117,7 @@ static int setup(void **state)
 {
 	kubeclient_open(&client);
 	dir = tmpdir_make();
-	node(1000, 12000);
+	node(12000);
 	job(1000);
 	tmpdir_write(dir, "cgroup.controllers", "cpu memory\n");
 	tmpdir_write(dir, "kubepods/besteffort/podjob/cpu.max", "max 100000\n");
@@ -177,21 +176,21 @@ static void what_is_unused_is_for_sale(void **state)
 
 	begin();
 	kubeclient_until(&client, "told: well");
-	/* 7500 * 2 - 1000 - nothing; 15360 - 360 - (4000 - 1000), in steps of 64 */
-	assert_true(node_has("\"gpushare/vcpu\": \"14000\""));
+	/* 7500 * 2 - 1000 - 1000; 15360 - 360 - (4000 - 1000), in steps of 64 */
+	assert_true(node_has("\"gpushare/vcpu\": \"13000\""));
 	assert_true(node_has("\"gpushare/vmem\": \"11968\""));
 	assert_true(node_has("\"cpu\": \"8\"")); /* what others wrote stays */
 	seller_look(seller, &cpu, &memory);
-	assert_int_equal(cpu.sale, 14000);
+	assert_int_equal(cpu.sale, 13000);
 	assert_int_equal(memory.others, 3000);
 	assert_int_equal(memory.jobs, 1000);
 	/* What jobs use is theirs: nothing changes, and nothing is told. */
-	node(1000, 10000);
+	node(10000);
 	job(3000);
 	kubeclient_run(&client, 300);
 	assert_int_equal(kubeclient_asked(&client, "PATCH"), 1);
 	/* Others want it back. */
-	node(1000, 4000);
+	node(4000);
 	kubeclient_until(&client, "told: well");
 	assert_true(node_has("\"gpushare/vmem\": \"5952\""));
 }
@@ -200,13 +199,13 @@ static void cpu_is_squeezed_and_given_back(void **state)
 {
 	struct seller_view cpu, memory;
 
-	/* 7500 * 0.3 - 1000 are left of the 3000 that were sold, in whole hundreds */
-	cpu_ratio = 30;
+	/* 7500 * 0.4 - 1000 - 1000 are left of the 3000 that were sold, in whole hundreds */
+	cpu_ratio = 40;
 	begin();
-	until_limited("80000 100000");
+	until_limited("66600 100000");
 	seller_look(seller, &cpu, &memory);
 	assert_int_equal(cpu.sold, 3000);
-	assert_int_equal(cpu.sale, 1200);
+	assert_int_equal(cpu.sale, 1000);
 	assert_int_equal(memory.sold, 4000);
 	/* The node has more: it is what was bought again. */
 	kubeclient_tell(&client, "{'op':'set','path':'/api/v1/nodes/node-1','object':{'metadata':"
@@ -224,7 +223,7 @@ static void memory_comes_back_by_an_eviction(void **state)
 	kubeclient_run(&client, 200);
 	assert_int_equal(kubeclient_told(&client, "evict"), 0);
 	/* 15360 - 360 may be used, and 15900 are. */
-	node(1000, 100);
+	node(100);
 	kubeclient_until(&client,
 			 "evict job: the node's other pods want over-sold memory back: 900 "
 			 "MiB of the 3000 that jobs use; this one used 3000");
@@ -280,7 +279,7 @@ static void what_was_not_told_is_told_again(void **state)
 	begin();
 	kubeclient_until(&client, "told: PATCH");
 	kubeclient_until(&client, "told: well");
-	assert_true(node_has("\"gpushare/vcpu\": \"14000\""));
+	assert_true(node_has("\"gpushare/vcpu\": \"13000\""));
 }
 
 static void a_node_that_is_not_there(void **state)
