@@ -477,6 +477,7 @@ static void hide_watch(struct gs_watch *watch)
 static void forget_watch(struct gs_watch *watch)
 {
 	struct gs_link *link;
+	LIST_HEAD(links);
 
 	spin_lock(&gs_lock);
 	list_for_each_entry(link, &watch->links, of_watch) {
@@ -484,8 +485,10 @@ static void forget_watch(struct gs_watch *watch)
 			link->holding->gone += gs_watch_sum(watch);
 		list_del(&link->of_holding);
 	}
+	/* Whoever kills has a reference, and may go through them as soon as we give up the lock. */
+	list_splice_init(&watch->links, &links);
 	spin_unlock(&gs_lock);
-	free_links(&watch->links);
+	free_links(&links);
 	gs_watch_put(watch);
 }
 
