@@ -465,7 +465,6 @@ static void hide_watch(struct gs_watch *watch)
 	spin_lock(&gs_lock);
 	hlist_del_rcu(&watch->hash);
 	WRITE_ONCE(gs_watch_count[watch->by], gs_watch_count[watch->by] - 1);
-	WRITE_ONCE(gs_special, gs_special - specialty(watch));
 	list_del(&watch->link);
 	gs_config_generation++;
 	gs_n_watches--;
@@ -480,6 +479,11 @@ static void forget_watch(struct gs_watch *watch)
 	LIST_HEAD(links);
 
 	spin_lock(&gs_lock);
+	/*
+	 * Not before: a callback that still finds this watch inside another one must not take the
+	 * short way, which stops at the first.
+	 */
+	WRITE_ONCE(gs_special, gs_special - specialty(watch));
 	list_for_each_entry(link, &watch->links, of_watch) {
 		if (watch->role == GS_MEMBER)
 			link->holding->gone += gs_watch_sum(watch);
