@@ -20,6 +20,8 @@
  *			the calls, then makes FILE
  *	exec=FIFO       another thread waits for a writer of FIFO, then execs this program with
  *			what follows "then", which ends the calls
+ *	close=FIFO      another thread waits for a writer of FIFO, closes the file of the ioctls,
+ *			and makes FIFO.done
  *	make=FILE       only makes FILE
  *
  * A line for each call that failed, and one for all:
@@ -452,7 +454,7 @@ static void *send_signals(void *data)
 	return NULL;
 }
 
-static const char *aside, *exec_fifo;
+static const char *aside, *exec_fifo, *close_fifo;
 static char **exec_argv;
 
 static void *nothing(void *data)
@@ -503,6 +505,18 @@ static void *exec_later(void *data)
 	wait_fifo(exec_fifo);
 	(void)execv("/proc/self/exe", exec_argv);
 	die("exec");
+}
+
+static void *close_later(void *data)
+{
+	char done[256];
+
+	(void)data;
+	wait_fifo(close_fifo);
+	(void)close(node_fd);
+	(void)snprintf(done, sizeof(done), "%s.done", close_fifo);
+	make_file(done);
+	return NULL;
 }
 
 /* ---- seccomp: this ioctl of a card and no other, no restart_syscall, all else. */
@@ -607,6 +621,8 @@ static void *direct(void *data)
 		start(be_busy, NULL, &thread);
 	if (exec_fifo)
 		start(exec_later, NULL, &thread);
+	if (close_fifo)
+		start(close_later, NULL, &thread);
 	if (with_seccomp)
 		filter();
 	(void)pthread_mutex_lock(&lock);
@@ -659,6 +675,8 @@ static void argument(const char *key, const char *value)
 		aside = value;
 	else if (strcmp(key, "exec") == 0)
 		exec_fifo = value;
+	else if (strcmp(key, "close") == 0)
+		close_fifo = value;
 	else
 		key = NULL;
 	errno = EINVAL;

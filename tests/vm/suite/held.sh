@@ -90,12 +90,14 @@ callers busy "$m" token=1300 threads=4 calls=ioctl,$opens leader=exit aside=/tmp
 mkfifo /tmp/exec.now
 callers exec "$m" token=1400 threads=4 calls=ioctl,$opens exec=/tmp/exec.now \
 	"then" make=/tmp/exec.done
+mkfifo /tmp/closed.now
+callers closed "$m" token=2500 threads=2 close=/tmp/closed.now
 callers vfork "$m" token=1500 threads=2 calls=vfork
 callers filter "$m" token=1600 threads=4 calls=ioctl,open seccomp=1
 callers threads $cg/t token=1700 threads=4 calls=ioctl,open,open,ioctl cgroups=$cg/t/a,$cg/t/b
 all="plain1 plain2 plain3 plain4 killed killed2 stopped stopped2 frozen frozen2 debug1 debug2
-	debug3 busy exec vfork filter threads"
-n=214
+	debug3 busy exec closed vfork filter threads"
+n=216
 if [ "$(uname -m)" = x86_64 ]; then
 	callers old "$m" token=1800 threads=6 calls=ioctl32,open32,openat32
 	all="$all old"
@@ -187,6 +189,10 @@ for state in mem freeze; do
 done
 echo none >/sys/power/pm_test
 
+: >/tmp/closed.now
+check "a file is closed while calls of it are held" wait_for 20 test -e /tmp/closed.now.done
+now_held $n "... which they still are"
+
 go $signals
 sleep 1
 is "signals every 10 ms: nobody reaches the card" "$(reached)" 0
@@ -226,6 +232,9 @@ went_on debug3 "those who are debugged" 1200 4
 here "... their debugger sees them end" wait $debugger
 went_on busy "those beside busy threads, the first one gone," 1300 4
 check "those whose program was replaced have not" served 1400 4 0
+wait "$(cat /tmp/closed.job)"
+is "those whose file was closed look for it anew" "$(grep -c errno=EBADF /tmp/closed.out)" 2
+check "... and have not either" served 2500 2 0
 went_on vfork "vfork's children" 1500 2
 went_on filter "those under a seccomp filter" 1600 4
 went_on threads "threads in different cgroups" 1700 4
@@ -251,12 +260,12 @@ for name in $signals; do
 		test "$least" -ge 5
 done
 
-# Those with O_NONBLOCK that were killed count; the other killed and replaced ones had been told to
-# start anew.
+# Those with O_NONBLOCK that were killed count; the other killed and replaced ones, and those whose
+# file was closed, had been told to start anew.
 said=
 for name in $all $signals; do
 	case $name in
-	killed* | exec | threads) ;;
+	killed* | exec | closed | threads) ;;
 	*) said="$said /tmp/$name.out" ;;
 	esac
 done
