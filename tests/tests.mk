@@ -123,7 +123,8 @@ check-deep: ## check, and what is too long for CI: hours [root]
 	@COUNT=5000 $(PYTHON) tests/runtime/property.py
 	@$(MAKE) --no-print-directory fuzz-runtime SECONDS=600
 	@tests/vm/choose.sh $$(awk '!/^#/ && NF { print $$1 }' tests/vm/kernels)
-	@VM_LEVEL=deep tests/run vm-deep node-deep calls-deep packages-deep
+	@tests/k8s/cluster.sh --build
+	@VM_LEVEL=deep tests/run k8s vm-deep node-deep calls-deep packages-deep
 
 pictures: ## docs/pictures: the dashboards after a sample day
 	@packaging/deps.sh --if-root pictures
