@@ -59,8 +59,9 @@ typedef void rpc_done(int code, const ProtobufCMessage *answer, const struct gs_
  * Calls @method ("/package.Service/Method") with one message, over a connection of its own to the
  * unix socket @socket; @request is packed before this returns. @done is called by rpc_dispatch(),
  * once: 0, or -errno of the failure: -ECONNREFUSED: nobody is there; -ETIMEDOUT: no answer
- * within @timeout_ms; -EMSGSIZE: one of more than 4 MiB; -EBADMSG: none of the type @type; else of
- * the gRPC status that the other side gave, with its message.
+ * within @timeout_ms; -EMSGSIZE: one of more than 4 MiB; -EBADMSG: none of the type @type;
+ * -ECANCELED: by rpc_free(), and for no other reason; else of the gRPC status that the other side
+ * gave, with its message.
  */
 void rpc_call(struct rpc *rpc, const char *socket, const char *method,
 	      const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,

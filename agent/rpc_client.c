@@ -67,8 +67,9 @@ static void call_cancelled(void *arg)
 static int errno_of(grpc_status_code status)
 {
 	switch (status) {
+	/* by the other side: ECANCELED is said where this program ends, and nobody asks again */
 	case GRPC_STATUS_CANCELLED:
-		return ECANCELED;
+		return ECONNABORTED;
 	case GRPC_STATUS_INVALID_ARGUMENT:
 	case GRPC_STATUS_OUT_OF_RANGE:
 		return EINVAL;

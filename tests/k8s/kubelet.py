@@ -11,6 +11,8 @@ JSON objects on stdin, one a line; what it sees and gets are JSON objects on std
     {"pods": {...}}                           what List answers from now on
     {"allocatable": {...}}                    what GetAllocatableResources answers
     {"refuse": "text"}                        Register fails with that; "" ends it
+    {"cancel": "text"}                        so does what PodResources is asked, as a call of ours
+                                              that it gave up
     {"leave": true}                           the stream and the connection end
 """
 import json
@@ -40,6 +42,7 @@ class Kubelet:
         self.plugin_pb, self.pods_pb = protos.load(directory)
         self.answers = {"pods": {}, "allocatable": {}}
         self.refusal = ""
+        self.cancelled = ""
         self.channel = None
 
     def register(self, request, context):
@@ -63,7 +66,11 @@ class Kubelet:
             tell(ended=error.code().name)
 
     def answer(self, key, kind):
-        return lambda request, context: json_format.ParseDict(self.answers[key], kind())
+        def answer(_, context):
+            if self.cancelled:
+                context.abort(grpc.StatusCode.CANCELLED, self.cancelled)
+            return json_format.ParseDict(self.answers[key], kind())
+        return answer
 
     def call(self, method, request):
         for name, path, request_type, response_type in protos.methods(
@@ -93,6 +100,8 @@ class Kubelet:
                 self.call(order["call"], order["request"])
             elif "refuse" in order:
                 self.refusal = order["refuse"]
+            elif "cancel" in order:
+                self.cancelled = order["cancel"]
             elif "leave" in order:
                 self.channel.close()
             else:

@@ -349,6 +349,22 @@ static void whatever_the_order(void **state)
 	assert_string_equal(s->uses.data, "a.com/x=9;nvidia.com/gpu=GPU-1,GPU-3;");
 }
 
+/* A call that the kubelet gave up is none of a program that ends: that one is asked no more. */
+static void gives_up(void **state)
+{
+	struct scene *s = *state;
+
+	tell(s, "{'cancel': 'context canceled'}");
+	/* It has taken that when it answers what came later. */
+	serve(s);
+	enroll(s);
+	kubelet_uses(s->loop.rpc, s->pods, 10000, on_uses, s);
+	s->done = false;
+	rpcloop_until(&s->loop, &s->done);
+	assert_int_equal(s->code, -ECONNABORTED);
+	assert_non_null(strstr(s->err.msg, "context canceled"));
+}
+
 static void nobody_to_ask(void **state)
 {
 	struct scene *s = *state;
@@ -371,6 +387,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_holds_what, setup, teardown),
 		cmocka_unit_test_setup_teardown(whatever_the_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(gives_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(nobody_to_ask, setup, teardown),
 	};
 
