@@ -72,6 +72,7 @@ struct agent {
 	uint64_t host_pid_ns;
 
 	struct spawner *spawner; /* starts our children */
+	bool childless; /* it has died: no card can be read any more, and no driver hooked */
 	struct inventory *inventory;
 	struct kernel *kernel;
 	struct hooker *hooker; /* has the module hook drivers */

@@ -67,6 +67,15 @@ static void end(void *arg)
 	uv_stop(agent->loop);
 }
 
+/* Whoever started us starts another, which has all that this one lacks. */
+static void on_childless(void *arg)
+{
+	struct agent *agent = arg;
+
+	agent->childless = true;
+	uv_stop(agent->loop);
+}
+
 static int start(struct agent *agent, struct gs_err *err)
 {
 	int r;
@@ -75,6 +84,7 @@ static int start(struct agent *agent, struct gs_err *err)
 	r = gs_proc_ns(getpid(), "pid", &agent->host_pid_ns, err);
 	if (r < 0)
 		return r;
+	spawner_on_death(agent->spawner, on_childless, agent);
 	r = spawner_attach(agent->spawner, agent->loop, err);
 	if (r < 0)
 		return r;
@@ -156,6 +166,9 @@ static int run(struct agent *agent, struct gs_err *err)
 		(void)uv_run(agent->loop, UV_RUN_DEFAULT);
 		notify_stopping(agent->notify);
 		gs_log_fields(GS_LOG_INFO, "stopping", NULL);
+		if (agent->childless)
+			r = gs_err_set(err, ECHILD,
+				       "the process that starts our children has died");
 	}
 	stop(agent);
 	return r;

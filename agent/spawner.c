@@ -28,6 +28,8 @@ struct spawner {
 	uint32_t last_id;
 	struct spawner_child *children;
 	size_t n;
+	void (*died)(void *arg); /* NULL: nobody wants to know */
+	void *died_arg;
 	uv_poll_t poll; /* poll.data is NULL until it is attached */
 };
 
@@ -94,6 +96,8 @@ static void spawner_died(struct spawner *spawner)
 	spawner->pid = 0;
 	while (spawner->children && !uv_is_closing((uv_handle_t *)&spawner->poll))
 		child_ended(spawner, &spawner->children, W_EXITCODE(0, SIGKILL));
+	if (spawner->died && !uv_is_closing((uv_handle_t *)&spawner->poll))
+		spawner->died(spawner->died_arg);
 }
 
 /* false: nothing more now. */
@@ -126,6 +130,12 @@ static void readable(uv_poll_t *poll, int status, int events)
 	(void)events;
 	while (!uv_is_closing((uv_handle_t *)poll) && read_one(spawner))
 		;
+}
+
+void spawner_on_death(struct spawner *spawner, void (*died)(void *arg), void *arg)
+{
+	spawner->died = died;
+	spawner->died_arg = arg;
 }
 
 int spawner_attach(struct spawner *spawner, uv_loop_t *loop, struct gs_err *err)

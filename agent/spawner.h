@@ -24,6 +24,9 @@ struct spawner_child;
  */
 int spawner_start(struct spawner **ret, struct gs_err *err);
 
+/* What is called from the loop, after the ends of all children, when the spawner dies; once. */
+void spawner_on_death(struct spawner *spawner, void (*died)(void *arg), void *arg);
+
 /* Lets the ends of children be told in this loop, which must outlive the spawner. */
 int spawner_attach(struct spawner *spawner, uv_loop_t *loop, struct gs_err *err);
 

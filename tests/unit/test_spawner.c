@@ -27,7 +27,7 @@ struct scene {
 	uv_loop_t loop;
 	struct spawner *spawner;
 	struct spawner_child *child;
-	int ended; /* how often */
+	int ended, died; /* how often */
 	int status;
 	bool timed_out;
 };
@@ -275,6 +275,14 @@ static pid_t spawner_pid(void)
 	return found;
 }
 
+static void died(void *arg)
+{
+	struct scene *s = arg;
+
+	assert_int_equal(s->ended, 1); /* those of the children come first */
+	s->died++;
+}
+
 static void dies_with_its_children(void **state)
 {
 	struct scene *s = *state;
@@ -285,6 +293,7 @@ static void dies_with_its_children(void **state)
 	char here[5];
 	pid_t pid;
 
+	spawner_on_death(s->spawner, died, s);
 	assert_int_equal(read(fd, here, 5), 5); /* it is up */
 	pid = spawner_pid();
 	assert_true(pid > 0);
@@ -294,6 +303,7 @@ static void dies_with_its_children(void **state)
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	wait_end(s, 10000);
 	assert_int_equal(s->ended, 1);
+	assert_int_equal(s->died, 1);
 	assert_int_equal(WTERMSIG(s->status), SIGKILL);
 	text = read_all(fd);
 	assert_string_equal(text, "");
