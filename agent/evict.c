@@ -82,9 +82,13 @@ static const char *ms_since(uint64_t begun_ms, char buf[24])
 /* Where its cgroup was not seen, its first process takes with it what is in its namespace. */
 static int kill_first_process(const struct eviction *e, struct gs_err *err)
 {
-	uint64_t start;
+	uint64_t start = 0;
+	int r = e->pid <= 1 ? -ESRCH : gs_proc_start(e->pid, &start, err);
 
-	if (e->pid <= 1 || gs_proc_start(e->pid, &start, NULL) < 0 || start != e->start_ticks)
+	/* where that can't be told (too many open files, say), it has not ended: see container.c */
+	if (r < 0 && r != -ESRCH)
+		return r;
+	if (r < 0 || start != e->start_ticks)
 		return 0;
 	(void)kill(e->pid, SIGKILL);
 	return gs_err_set(err, ETIMEDOUT, "process %d outlives SIGKILL", (int)e->pid);

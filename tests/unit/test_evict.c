@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -274,6 +275,46 @@ static void without_a_cgroup(void **state)
 	expect("pod revoke gone ");
 }
 
+/* So that nothing more can be opened; as it was, after that. */
+static void starve(bool starved)
+{
+	int next = starved ? dup(0) : -1;
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = starved ? (rlim_t)next : limit.rlim_max;
+	if (starved)
+		(void)close(next);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* With no descriptor left nobody can tell whether it has ended: so it has not. */
+static void without_a_descriptor(void **state)
+{
+	struct scene *s = *state;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	s->borrower.cgroup = NULL;
+	s->borrower.hook.pid = pid;
+	assert_int_equal(gs_proc_start(pid, &s->borrower.hook.start_ticks, NULL), 0);
+	starve(true);
+	evict(&s->agent, &s->borrower, "why");
+	(void)loop_run(&s->loop, 100);
+	starve(false);
+	expect("stuck pod revoke ");
+	for (int i = 0; i < 100 && waitpid(pid, &status, WNOHANG) == 0; i++)
+		(void)loop_run(&s->loop, 100); /* it goes on */
+	assert_int_equal(kill(pid, SIGKILL), -1);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	(void)loop_run(&s->loop, 300);
+	expect("gone ");
+}
+
 /* From the event to the write: what the kernel takes for the kill itself is not in it. */
 static void how_long_the_agent_took(void **state)
 {
@@ -306,6 +347,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_only_remembered_costs_nothing, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(without_a_cgroup, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_descriptor, setup, teardown),
 		cmocka_unit_test_setup_teardown(how_long_the_agent_took, setup, teardown),
 	};
 
