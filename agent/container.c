@@ -113,12 +113,6 @@ static bool same_process(const struct gs_hook_record *hook)
 	return r < 0 ? r != -ESRCH : start == hook->start_ticks;
 }
 
-/* Is it this machine, or this program, that has run out of something, and not a record's fault? */
-static bool is_scarce(int r)
-{
-	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
-}
-
 /* What its process is; known for ever once it was seen. */
 static void see_process(const char *run_dir, struct container *c)
 {
@@ -133,7 +127,7 @@ static void see_process(const char *run_dir, struct container *c)
 		/* first: a record that comes after the question would be a dead one's for ever */
 		known = gs_registry_read_hook(run_dir, c->rec.id, &c->hook, NULL) == 0;
 		r = gs_registry_alive(run_dir, &c->rec, &pid, NULL);
-		c->alive = r == 0 || (c->alive && is_scarce(r));
+		c->alive = r == 0 || (c->alive && gs_err_is_scarce(r));
 		if (!known && r == 0 &&
 		    gs_registry_read_hook(run_dir, c->rec.id, &c->hook, NULL) < 0)
 			complete(run_dir, c, pid);
@@ -287,7 +281,7 @@ static int add_one(const char *run_dir, const char *id, const struct cards *card
 		r = read_one(run_dir, id, cards, cat, settings, &c, &why);
 	if (r < 0) {
 		container_free(&c);
-		if (is_scarce(r))
+		if (gs_err_is_scarce(r))
 			return gs_err_set(err, -r, "%s", why.msg);
 		/* removed a moment ago, or damaged */
 		if (r != -ENOENT && broken)

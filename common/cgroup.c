@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Looking into cgroups, and telling which cgroup a container's spec means. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "common/buf.h"
 #include "common/cgroup.h"
 #include "common/cleanup.h"
+#include "common/err.h"
 #include "common/xalloc.h"
 
 /* Deeper than any container makes; bounds recursion, and with it open files. */
@@ -113,18 +115,26 @@ static ssize_t read_start(int dir, const char *name, char *buf, size_t size)
 	return n;
 }
 
-/* Takes @fd. */
+/* After something could not be opened: is it no more than that there is no descriptor for it? */
+static bool is_unknown(void)
+{
+	return gs_err_is_scarce(-errno);
+}
+
+/* Takes @fd. What can't be looked at now counts as busy. */
 static bool busy(int fd, unsigned int depth)
 {
 	cleanup_close int mine = fd;
 	cleanup_dir DIR *dir = NULL;
 	struct dirent *entry;
 	char text[128];
+	ssize_t n;
 
 	/* Version 2 answers for the whole tree below. */
-	if (read_start(fd, "cgroup.events", text, sizeof(text)) >= 0)
+	n = read_start(fd, "cgroup.events", text, sizeof(text));
+	if (n >= 0)
 		return strstr(text, "populated 1") != NULL;
-	if (read_start(fd, "cgroup.procs", text, sizeof(text)) > 0)
+	if (is_unknown() || read_start(fd, "cgroup.procs", text, sizeof(text)) > 0)
 		return true;
 	dir = fdopendir(fd);
 	if (!dir)
@@ -147,9 +157,10 @@ static bool busy_path(const char *root, const char *hierarchy, const char *path)
 {
 	char *full = gs_asprintf("%s%s%s", root, hierarchy, path);
 	int fd = open(full, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool ret = fd < 0 ? is_unknown() : busy(fd, CGROUP_DEPTH_MAX);
 
 	free(full);
-	return fd >= 0 && busy(fd, CGROUP_DEPTH_MAX);
+	return ret;
 }
 
 /* A cgroup namespace shows what lies outside of it as "/../..". */

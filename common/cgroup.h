@@ -26,7 +26,8 @@ bool gs_cgroup_matches(const char *path, const char *cgroups_path);
  * Is there a process in the cgroup @path or below it? @path is what gs_proc_cgroup() gives, looked
  * up under @root (normally GS_CGROUP_ROOT) where version 2, version 1's devices hierarchy and a
  * hybrid system's version 2 are mounted, or an absolute path under @root. False where there is no
- * such cgroup any more, and for the root cgroup, which tells nothing about one container.
+ * such cgroup any more, and for the root cgroup, which tells nothing about one container; true
+ * where that can't be told now (see gs_err_is_scarce()).
  */
 bool gs_cgroup_busy(const char *root, const char *path);
 

@@ -63,3 +63,8 @@ int gs_err_prefix(struct gs_err *err, const char *fmt, ...)
 	(void)snprintf(err->msg + len, sizeof(err->msg) - len, ": %s", old);
 	return -err->code;
 }
+
+bool gs_err_is_scarce(int r)
+{
+	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+}

@@ -7,6 +7,8 @@
 #ifndef GPUSHARE_COMMON_ERR_H
 #define GPUSHARE_COMMON_ERR_H
 
+#include <stdbool.h>
+
 /* Long enough for two paths and a reason; longer messages are cut, never refused. */
 #define GS_ERR_MAX 1024
 
@@ -33,5 +35,11 @@ __attribute__((format(printf, 3, 4))) int gs_err_errno(struct gs_err *err, int c
  * where @err is NULL, since nobody knows the code then.
  */
 __attribute__((format(printf, 2, 3))) int gs_err_prefix(struct gs_err *err, const char *fmt, ...);
+
+/*
+ * Is it this machine, or this program, that has run out of something (-EMFILE, -ENFILE, -ENOMEM),
+ * and no fault of what was asked about? The next one who looks may see it.
+ */
+bool gs_err_is_scarce(int r);
 
 #endif

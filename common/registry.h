@@ -93,13 +93,17 @@ bool gs_registry_marked(const char *run_dir, const char *id);
 /* Removes everything about @id. What is missing is no error. */
 void gs_registry_remove(const char *run_dir, const char *id);
 
-/* Removes at most @max marked containers whose processes are gone. */
+/*
+ * Removes at most @max marked containers whose processes are gone. Where that can't be told now
+ * (see gs_err_is_scarce()), they are not.
+ */
 void gs_registry_sweep(const char *run_dir, unsigned int max);
 
 /*
  * Is the container running? By the hook's record: that pid with that start time. Without one: the
  * pid file's process, started not before the record was made, in a cgroup at or below the spec's.
- * 0 and the pid (if @ret_pid is not NULL), or -ESRCH with what is missing.
+ * 0 and the pid (if @ret_pid is not NULL), or -ESRCH with what is missing. Another error: that
+ * can't be told now (see gs_err_is_scarce()).
  */
 int gs_registry_alive(const char *run_dir, const struct gs_record *record, pid_t *ret_pid,
 		      struct gs_err *err);

@@ -24,13 +24,21 @@
 /* How often the folder of marks may vanish between making it and using it. */
 #define MARK_TRIES 1000
 
+/* Why it does not live: @r, which came with @why, unless that says nothing of it. */
+static int dead(const struct gs_record *record, int r, const struct gs_err *why, struct gs_err *err)
+{
+	return gs_err_set(err, gs_err_is_scarce(r) ? -r : ESRCH, "container %s: %s", record->id,
+			  why->msg);
+}
+
 /* Without a hook's record: by the pid file that the next runtime writes. */
 static int alive_by_pid_file(const struct gs_record *record, pid_t *ret_pid, struct gs_err *err)
 {
 	cleanup_free char *cgroup = NULL;
 	struct gs_err why;
-	uint64_t start;
+	uint64_t start = 0;
 	pid_t pid;
+	int r;
 
 	if (!record->pid_file)
 		return gs_err_set(err, ESRCH, "container %s has no pid file", record->id);
@@ -41,9 +49,13 @@ static int alive_by_pid_file(const struct gs_record *record, pid_t *ret_pid, str
 		/* not strerror's words for it: podman takes them for a missing command */
 		return gs_err_set(err, ESRCH, "container %s: has not started, there is no %s yet",
 				  record->id, record->pid_file);
-	if (gs_pid_file_read(record->pid_file, &pid, &why) < 0 ||
-	    gs_proc_start(pid, &start, &why) < 0 || gs_proc_cgroup(pid, &cgroup, &why) < 0)
-		return gs_err_set(err, ESRCH, "container %s: %s", record->id, why.msg);
+	r = gs_pid_file_read(record->pid_file, &pid, &why);
+	if (r == 0)
+		r = gs_proc_start(pid, &start, &why);
+	if (r == 0)
+		r = gs_proc_cgroup(pid, &cgroup, &why);
+	if (r < 0)
+		return dead(record, r, &why, err);
 	if (start < record->start_ticks)
 		return gs_err_set(err, ESRCH, "container %s: process %d is older than it",
 				  record->id, (int)pid);
@@ -62,15 +74,20 @@ int gs_registry_alive(const char *run_dir, const struct gs_record *record, pid_t
 	struct gs_err why;
 	char boot[37];
 	uint64_t start;
+	int r;
 
 	if (record->boot_id && gs_boot_id(boot, NULL) == 0 && strcmp(boot, record->boot_id) != 0)
 		return gs_err_set(err, ESRCH, "container %s was made before the last boot",
 				  record->id);
+	r = gs_registry_read_hook(run_dir, record->id, &hook, &why);
+	if (gs_err_is_scarce(r))
+		return dead(record, r, &why, err);
 	/* A damaged hook's record says no more than a missing one. */
-	if (gs_registry_read_hook(run_dir, record->id, &hook, NULL) < 0)
+	if (r < 0)
 		return alive_by_pid_file(record, ret_pid, err);
-	if (gs_proc_start(hook.pid, &start, &why) < 0)
-		return gs_err_set(err, ESRCH, "container %s: %s", record->id, why.msg);
+	r = gs_proc_start(hook.pid, &start, &why);
+	if (r < 0)
+		return dead(record, r, &why, err);
 	if (start != hook.start_ticks)
 		return gs_err_set(err, ESRCH, "container %s: process %d is another one now",
 				  record->id, (int)hook.pid);
@@ -189,8 +206,9 @@ void gs_registry_remove(const char *run_dir, const char *id)
 static bool gone(const char *run_dir, const struct gs_record *record)
 {
 	cleanup_hook_record struct gs_hook_record hook = { 0 };
+	int r = gs_registry_alive(run_dir, record, NULL, NULL);
 
-	if (gs_registry_alive(run_dir, record, NULL, NULL) == 0)
+	if (r == 0 || gs_err_is_scarce(r))
 		return false;
 	return gs_registry_read_hook(run_dir, record->id, &hook, NULL) < 0 || !hook.cgroup ||
 	       !gs_cgroup_busy(GS_CGROUP_ROOT, hook.cgroup);
@@ -207,7 +225,7 @@ static bool sweep_one(const char *run_dir, int containers, int marks, const char
 	if (fstatat(marks, id, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
 	r = reg_read(containers, run_dir, id, &record, NULL);
-	if (r == 0 && !gone(run_dir, &record))
+	if (gs_err_is_scarce(r) || (r == 0 && !gone(run_dir, &record)))
 		return false;
 	reg_remove(run_dir, containers, id, r == 0 ? &record : NULL);
 	(void)unlinkat(marks, id, 0);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -283,6 +284,24 @@ static void matches(void **state)
 			fail_msg("%s in %s: not %d", cases[i].path, cases[i].spec, cases[i].yes);
 }
 
+/* As gs_cgroup_busy(), where it can open no more than @files. */
+static bool busy_with(const char *root, const char *path, rlim_t files)
+{
+	int next = dup(0);
+	struct rlimit before, limit;
+	bool busy;
+
+	assert_true(next >= 0);
+	(void)close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = (rlim_t)next + files;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	busy = gs_cgroup_busy(root, path);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return busy;
+}
+
 static void busy_in_a_made_up_tree(void **state)
 {
 	const char *root = *state;
@@ -297,6 +316,10 @@ static void busy_in_a_made_up_tree(void **state)
 	tmpdir_write(root, "devices/k/none/cgroup.procs", "");
 	tmpdir_write(root, "devices/k/none/sub/cgroup.procs", "");
 	tmpdir_write(root, "unified/u/cgroup.events", "frozen 0\npopulated 1\n");
+	for (rlim_t more = 0; more < 6; more++) {
+		assert_true(busy_with(root, "/v2", more));
+		assert_true(busy_with(root, "/k/dind", more));
+	}
 	assert_true(gs_cgroup_busy(root, "/v2"));
 	assert_false(gs_cgroup_busy(root, "/empty2"));
 	assert_true(gs_cgroup_busy(root, "/k/c"));

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -382,6 +383,24 @@ static void a_cut_off_removal_is_ended(void **state)
 }
 
 /* What does not die at once stays in the registry: its first process is gone, its cgroup not. */
+/* A sweep that can open no more than so many files. */
+static void sweep_with(const char *dir, int files)
+{
+	int next = dup(0);
+	struct rlimit limit;
+	rlim_t before;
+
+	assert_true(next >= 0);
+	(void)close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = (rlim_t)(next + files);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	gs_registry_sweep(dir, 10);
+	limit.rlim_cur = before;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 static void a_busy_cgroup_is_not_swept(void **state)
 {
 	static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/devices",
@@ -411,6 +430,8 @@ static void a_busy_cgroup_is_not_swept(void **state)
 	write_ok(*state, &record);
 	write_hook(*state, "c1", 4194305, 1, name);
 	assert_int_equal(gs_registry_mark_deleted(*state, "c1", NULL), 0);
+	for (int more = 0; more < 8; more++)
+		sweep_with(*state, more);
 	gs_registry_sweep(*state, 1);
 	assert_true(tmpdir_has(*state, "containers/c1.json"));
 	kill_container();
@@ -418,6 +439,47 @@ static void a_busy_cgroup_is_not_swept(void **state)
 		(void)usleep(1000);
 	gs_registry_sweep(*state, 1);
 	assert_false(tmpdir_has(*state, "containers/c1.json"));
+}
+
+/* Whatever can't be opened for want of a descriptor tells nothing: the record of one that lives. */
+static void nothing_goes_for_want_of_a_descriptor(const char *dir, const struct gs_record *record)
+{
+	struct rlimit limit, none;
+	int r;
+
+	for (int more = 0; more < 8; more++) {
+		sweep_with(dir, more);
+		assert_true(gs_registry_marked(dir, record->id));
+		expect_alive(dir, record);
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	r = gs_registry_alive(dir, record, NULL, NULL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(r, -EMFILE);
+	expect_alive(dir, record);
+}
+
+static void scarce_by_the_hook(void **state)
+{
+	struct gs_record record = record_of(*state, "c1", "p");
+
+	write_ok(*state, &record);
+	write_hook(*state, "c1", container, start_of(container), "/none");
+	assert_int_equal(gs_registry_mark_deleted(*state, "c1", NULL), 0);
+	nothing_goes_for_want_of_a_descriptor(*state, &record);
+}
+
+static void scarce_by_the_pid_file(void **state)
+{
+	struct gs_record record = record_of(*state, "c1", "p");
+
+	write_ok(*state, &record);
+	write_pid(*state, container);
+	assert_int_equal(gs_registry_mark_deleted(*state, "c1", NULL), 0);
+	nothing_goes_for_want_of_a_descriptor(*state, &record);
 }
 
 static void a_second_sweep_does_not_wait(void **state)
@@ -575,6 +637,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sweeps_no_more_than_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cut_off_removal_is_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_busy_cgroup_is_not_swept, setup, teardown),
+		cmocka_unit_test_setup_teardown(scarce_by_the_hook, setup, teardown),
+		cmocka_unit_test_setup_teardown(scarce_by_the_pid_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_second_sweep_does_not_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_name_made_and_removed_by_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(restarts_and_sweeps_do_not_mix, setup, teardown),
