@@ -102,7 +102,10 @@ static bool write_control(int dir, const char *name, const char *value)
 	return fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
 }
 
-/* Does cgroup v2 say of this cgroup, with all below it, that nothing runs in it? */
+/*
+ * Does cgroup v2 say of this cgroup, with all below it, that nothing runs in it? However many those
+ * are: whoever may make cgroups of his own could make more than anybody can walk through.
+ */
 static bool is_unpopulated(int dir)
 {
 	cleanup_free char *events = NULL;
@@ -225,9 +228,9 @@ int gs_cgroup_kill(const char *path, uint64_t deadline_ms, struct gs_err *err)
 
 			if (frozen)
 				(void)write_control(dir, "cgroup.freeze", "0");
-			if (left == 0)
+			if (left == 0 || is_unpopulated(dir))
 				return 0;
-		} else if (kill_each(dir, 0) == 0) {
+		} else if (is_unpopulated(dir)) {
 			return 0;
 		}
 		let_die(path, dir);

@@ -23,6 +23,8 @@
 #include "common/proc.h"
 
 #define ROOT "/sys/fs/cgroup"
+/* More than the walk over a tree goes down. */
+#define DEPTH 70
 
 /* Our own group, the only thing that may be opened; its processes, the only ones to be killed. */
 static char ours[128];
@@ -169,13 +171,19 @@ static void what_is_gone_is_empty(void **state)
 	assert_int_equal(killed, 0);
 }
 
-/* Makes a group three deep in whichever hierarchy there is; false: none can be made. */
-static bool make_group(char dir[160])
+/*
+ * Makes a group three deep in whichever hierarchy there is; @unified: in version 2's. False: none
+ * can be made.
+ */
+static bool make_group(char dir[160], bool unified)
 {
 	static const char *const places[] = { ROOT, ROOT "/devices", ROOT "/unified" };
 
 	for (size_t i = 0; i < GS_ARRAY_SIZE(places); i++) {
 		char procs[64];
+
+		if (unified && i == 1)
+			continue;
 
 		(void)snprintf(procs, sizeof(procs), "%s/cgroup.procs", places[i]);
 		(void)snprintf(ours, sizeof(ours), "%s/gpushare-unit-%d", places[i], (int)getpid());
@@ -193,7 +201,7 @@ static bool make_group(char dir[160])
 
 static void join(const char *dir)
 {
-	char path[256];
+	char path[512];
 	FILE *file;
 
 	(void)snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
@@ -270,7 +278,7 @@ static void nothing_outlives_it(void **state)
 	struct gs_err err = { 0 };
 	pid_t plain, forking, below, neighbour;
 
-	if (!make_group(dir)) {
+	if (!make_group(dir, false)) {
 		print_message("skipped: no cgroup can be made here\n");
 		skip();
 	}
@@ -318,12 +326,58 @@ static void nothing_outlives_it(void **state)
 	assert_int_equal(gs_cgroup_kill(dir, 0, &err), 0);
 }
 
+/* Makes, or removes, @n groups one in the other below @dir. */
+static void nest(const char *dir, int n, bool make)
+{
+	char path[512];
+
+	for (int i = 1; i <= n; i++) {
+		int len = snprintf(path, sizeof(path), "%s", dir);
+
+		for (int k = make ? i : n - i + 1; k > 0; k--)
+			len += snprintf(path + len, sizeof(path) - (size_t)len, "/d");
+		if (make)
+			assert_int_equal(mkdir(path, 0755), 0);
+		else
+			remove_group(path);
+	}
+}
+
+/* Who may make groups of his own makes more of them than anybody looks at. */
+static void deeper_than_anybody_looks(void **state)
+{
+	char dir[160], deep[512];
+	struct gs_err err = { 0 };
+	pid_t below;
+
+	if (!make_group(dir, true)) {
+		print_message("skipped: no cgroup can be made here\n");
+		skip();
+	}
+	nest(dir, DEPTH, true);
+	if (gs_cgroup_kill(dir, 0, &err) != 0)
+		fail_msg("%s", err.msg);
+	(void)snprintf(deep, sizeof(deep), "%s", dir);
+	for (int i = 0; i < DEPTH; i++)
+		(void)strcat(deep, "/d");
+	below = start(deep, false);
+	if (gs_cgroup_kill(dir, gs_boottime_ms() + 10000, &err) != 0)
+		fail_msg("%s", err.msg);
+	expect_killed(below);
+	nest(dir, DEPTH, false);
+	remove_group(dir);
+	*strrchr(dir, '/') = '\0';
+	remove_group(dir);
+	remove_group(ours);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(never),
 		cmocka_unit_test(what_is_gone_is_empty),
 		cmocka_unit_test(nothing_outlives_it),
+		cmocka_unit_test(deeper_than_anybody_looks),
 	};
 
 	return cmocka_run_group_tests_name("cgroup_kill", tests, NULL, NULL);
