@@ -72,7 +72,6 @@ struct agent {
 	uint64_t host_pid_ns;
 
 	struct spawner *spawner; /* starts our children */
-	bool childless; /* it has died: no card can be read any more, and no driver hooked */
 	struct inventory *inventory;
 	struct kernel *kernel;
 	struct hooker *hooker; /* has the module hook drivers */
@@ -110,6 +109,8 @@ struct agent {
 	uint64_t looked_ms; /* when everything was looked at */
 	bool asked; /* somebody wants that again */
 	bool rehook; /* so does a node that is away, when it is back */
+	bool blind; /* the kernel tells of no change of the registry */
+	bool childless; /* the spawner has died: no card can be read, and no driver hooked */
 	uint64_t event_seq; /* of the last event that came */
 	uint64_t event_ns; /* uv_hrtime() when the event that is being handled was read; else 0 */
 };

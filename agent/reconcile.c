@@ -25,6 +25,8 @@
 
 /* Nothing happened: look all the same, for not every kernel tells of an end (ends.c). */
 #define IDLE_MS 10000
+/* The same where nobody tells of the registry's changes. */
+#define BLIND_MS 1000
 /* Where that look finds nothing new either, all is looked at anew so often. */
 #define FULL_MS 300000
 /* A container was made whose process was not to be seen yet. */
@@ -367,10 +369,14 @@ static bool nothing_new(const struct agent *agent)
 	       containers_same(agent->config.run_dir, &agent->containers);
 }
 
+static void watch_registry(struct agent *agent);
+
 static void on_timer(uv_timer_t *timer)
 {
 	struct agent *agent = timer->data;
 
+	if (agent->blind)
+		watch_registry(agent);
 	if (nothing_new(agent)) {
 		agent->registry_read_ms = gs_boottime_ms();
 		reconcile_soon(agent, IDLE_MS);
@@ -386,7 +392,7 @@ void reconcile_soon(struct agent *agent, unsigned int ms)
 	agent->asked |= ms != IDLE_MS;
 	if (uv_is_active((uv_handle_t *)timer) && ms != IDLE_MS && uv_timer_get_due_in(timer) <= ms)
 		return;
-	(void)uv_timer_start(timer, on_timer, ms, 0);
+	(void)uv_timer_start(timer, on_timer, ms == IDLE_MS && agent->blind ? BLIND_MS : ms, 0);
 }
 
 enum { CONTAINERS, DELETED, RUN_DIR };
@@ -428,39 +434,48 @@ static void on_run_dir(uv_fs_event_t *handle, const char *name, int events, int 
 		reconcile_soon(agent, SETTLE_MS); /* for what came before we looked */
 }
 
-static int watch_registry(struct agent *agent, struct gs_err *err)
+/*
+ * A user has few inotify instances, and containers that run as root are the same user as we are.
+ * Without one the agent is still worth having, and looks for itself.
+ */
+static void watch_registry(struct agent *agent)
 {
+	static const char blind[] = "nobody tells of changes in the registry";
 	cleanup_free char *path = gs_asprintf("%s/" GS_REGISTRY_CONTAINERS, agent->config.run_dir);
-	int fd = gs_dir_make(agent->config.run_dir, GS_REGISTRY_CONTAINERS, err);
-	int r = 0;
+	struct gs_err err = { 0 };
+	int r;
 
-	if (fd < 0)
-		return fd;
-	(void)close(fd);
-	for (size_t i = 0; r == 0 && i < GS_ARRAY_SIZE(agent->registry); i++) {
-		agent->registry[i].data = agent;
-		r = uv_fs_event_init(agent->loop, &agent->registry[i]);
-	}
-	if (r < 0)
-		return gs_err_set(err, -r, "watch %s: %s", path, uv_strerror(r));
-	r = watch_folder(&agent->registry[CONTAINERS], path, on_registry, err);
+	for (size_t i = 0; i < GS_ARRAY_SIZE(agent->registry); i++)
+		(void)uv_fs_event_stop(&agent->registry[i]);
+	r = watch_folder(&agent->registry[CONTAINERS], path, on_registry, &err);
 	if (r == 0)
-		r = watch_folder(&agent->registry[RUN_DIR], agent->config.run_dir, on_run_dir, err);
+		r = watch_folder(&agent->registry[RUN_DIR], agent->config.run_dir, on_run_dir,
+				 &err);
 	if (r == 0)
 		on_run_dir(&agent->registry[RUN_DIR], NULL, 0, 0);
-	return r;
+	agent->blind = r < 0;
+	if (r < 0)
+		told_log(&agent->told, GS_LOG_ERROR, blind, NULL, NULL, err.msg);
+	else if (told_over(&agent->told, blind))
+		gs_log_fields(GS_LOG_INFO, "changes in the registry are told again", NULL);
 }
 
 int reconcile_start(struct agent *agent, struct gs_err *err)
 {
-	int r;
+	int fd = gs_dir_make(agent->config.run_dir, GS_REGISTRY_CONTAINERS, err);
 
+	if (fd < 0)
+		return fd;
+	(void)close(fd);
 	(void)uv_timer_init(agent->loop, &agent->reconcile_timer);
 	agent->reconcile_timer.data = agent;
-	r = watch_registry(agent, err);
-	if (r == 0)
-		reconcile_soon(agent, 0);
-	return r;
+	for (size_t i = 0; i < GS_ARRAY_SIZE(agent->registry); i++) {
+		agent->registry[i].data = agent;
+		(void)uv_fs_event_init(agent->loop, &agent->registry[i]);
+	}
+	watch_registry(agent);
+	reconcile_soon(agent, 0);
+	return 0;
 }
 
 void reconcile_free(struct agent *agent)

@@ -68,6 +68,8 @@ static const char *const rare[] = {
 	"gettid", "tgkill", "writev",
 	/* the registry's lock, which a runtime has at that moment */
 	"clock_nanosleep",
+	/* where there was no inotify instance to be had at the start */
+	"inotify_init1",
 	/* made by the kernel itself: what waited goes on, after SIGSTOP or a freezer */
 	"restart_syscall",
 	/* the vDSO, where the clock is one that only the kernel can read */
