@@ -240,7 +240,8 @@ static void on_done(struct kube_request *req, const struct kube_answer *answer)
 			ops.synced(ops.arg);
 		return;
 	}
-	if (r == -ESTALE || r == -EBADMSG)
+	/* -EINVAL: it would not take that token the next time, either */
+	if (r == -ESTALE || r == -EBADMSG || (r == -EINVAL && watch->next))
 		list_anew(watch);
 	why = answer->err.msg[0] ?
 		      gs_strdup(answer->err.msg) :

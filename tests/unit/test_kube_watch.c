@@ -131,6 +131,19 @@ static void test_pages_expired(void **state)
 	kubeclient_until(&client, "well\npod a/p2 u2 Running\ngone a/p1 u1\nsynced\n");
 }
 
+/* The server does not know its own token any more: another version's, say. */
+static void test_pages_refused(void **state)
+{
+	client.kube->tune.page = 1;
+	kubeclient_put(&client, "a/p1", "u1", "Running", "");
+	kubeclient_put(&client, "a/p2", "u2", "Running", "");
+	kubeclient_tell(&client, "{'op':'rule','match':'continue=','status':400,'times':1}");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "well\npod a/p1 u1 Running\nbad: GET /api/v1/pods: the API "
+				  "server answers 400: scripted answer\n"
+				  "well\npod a/p1 u1 Running\npod a/p2 u2 Running\nsynced\n");
+}
+
 static void test_ended_and_resumed(void **state)
 {
 	static const char *const how[] = { "clean", "middle", "reset" };
@@ -402,25 +415,13 @@ int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		test(watch),
-		test(too_many),
-		test(pages),
-		test(pages_expired),
-		test(ended_and_resumed),
-		test(bookmark),
-		test(gone),
-		test(gone_for_ever),
-		test(short_watches),
-		test(error_event),
-		test(error_event_gone),
-		test(broken_json),
-		test(left_out),
-		test(silent),
-		test(watch_times_out),
-		test(server_busy),
-		test(no_server),
-		test(dead_peer),
-		test(freed_at_once),
+		test(watch),	       test(too_many),	    test(pages),
+		test(pages_expired),   test(pages_refused), test(ended_and_resumed),
+		test(bookmark),	       test(gone),	    test(gone_for_ever),
+		test(short_watches),   test(error_event),   test(error_event_gone),
+		test(broken_json),     test(left_out),	    test(silent),
+		test(watch_times_out), test(server_busy),   test(no_server),
+		test(dead_peer),       test(freed_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup_all, teardown_all);
