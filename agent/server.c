@@ -224,6 +224,30 @@ static void turn_away(struct server *server)
 		 "too many open files");
 }
 
+/*
+ * Of those whom nobody owes an answer the one that came first: he asks nothing, or does not read
+ * what he was told. NULL: none.
+ */
+static struct client *idle(const struct server *server)
+{
+	struct client *ret = NULL;
+
+	for (struct client *client = server->clients; client; client = client->next)
+		if (!client->waiting && !client->closing)
+			ret = client;
+	return ret;
+}
+
+/* Is there a place for one more? */
+static bool make_room(struct server *server)
+{
+	struct client *client = server->n_clients < CLIENTS_MAX ? NULL : idle(server);
+
+	if (client)
+		hang_up(client);
+	return client || server->n_clients < CLIENTS_MAX;
+}
+
 static void on_connect(uv_poll_t *poll, int status, int events)
 {
 	struct server *server = poll->data;
@@ -239,7 +263,7 @@ static void on_connect(uv_poll_t *poll, int status, int events)
 	if (fd < 0)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid() ||
-	    server->n_clients >= CLIENTS_MAX) {
+	    !make_room(server)) {
 		(void)close(fd);
 		return;
 	}

@@ -31,6 +31,8 @@
 #define SHORT_MS 300
 /* Of {"v":1,"ok":true,"pad":""}. */
 #define FRAME 26
+/* More than the agent has room for. */
+#define MANY 600
 
 static pid_t child;
 
@@ -173,15 +175,23 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A client that sends a request and does not read; its socket. */
-static int ask_only(const char *dir, size_t letters)
+/* A client that has not asked anything; its socket. */
+static int come(const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	char text[100];
 
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, GS_AGENT_SOCKET);
 	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+/* A client that sends a request and does not read; its socket. */
+static int ask_only(const char *dir, size_t letters)
+{
+	int fd = come(dir);
+	char text[100];
+
 	(void)snprintf(text, sizeof(text), "{\"v\":1,\"op\":\"status\",\"letters\":%zu}", letters);
 	assert_int_equal(send(fd, text, strlen(text), 0), strlen(text));
 	return fd;
@@ -257,6 +267,28 @@ static void requests_wait_for_the_answer_before(void **state)
  * Who waits is served when something changes, but not amid the change: to serve may be to look at
  * everything anew, and to free what the one who changes it is working at.
  */
+/* Who has come and asks nothing must not take the place of those who ask; who waits keeps his. */
+static void who_asks_nothing_makes_room(void **state)
+{
+	static const char wait[] = "{\"v\":1,\"op\":\"wait\",\"letters\":3}";
+	int waiting = come(*state), fds[MANY];
+	struct gs_err err;
+	char answer[64];
+
+	assert_int_equal(send(waiting, wait, strlen(wait), 0), strlen(wait));
+	for (size_t i = 0; i < GS_ARRAY_SIZE(fds); i++)
+		fds[i] = come(*state);
+	expect(*state, 5);
+	/* the one that came last has not been sent away, the first has */
+	assert_int_equal(recv(fds[0], answer, sizeof(answer), 0), 0);
+	assert_int_equal(recv(fds[MANY - 1], answer, sizeof(answer), MSG_DONTWAIT), -1);
+	assert_int_equal(ask_op(*state, "change", 0, LONG_MS, NULL, &err), 0);
+	assert_int_equal(recv(waiting, answer, sizeof(answer), 0), FRAME + 3);
+	for (size_t i = 0; i < GS_ARRAY_SIZE(fds); i++)
+		(void)close(fds[i]);
+	(void)close(waiting);
+}
+
 static void changes_are_told_from_the_loop(void **state)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -334,6 +366,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(requests_wait_for_the_answer_before, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(who_asks_nothing_makes_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(changes_are_told_from_the_loop, setup, teardown),
 		cmocka_unit_test_setup_teardown(there_is_nothing_left_to_answer_with, setup,
 						teardown),
