@@ -268,13 +268,18 @@ static void on_connect(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	client = gs_calloc(1, sizeof(*client));
+	/* there may be no room for it: the kernel has so much for all of root's programs */
+	if (uv_poll_init(server->agent->loop, &client->poll, fd) < 0) {
+		(void)close(fd);
+		free(client);
+		return;
+	}
 	client->server = server;
 	client->fd = fd;
 	client->next = server->clients;
 	server->clients = client;
 	server->n_clients++;
 	client->poll.data = client;
-	(void)uv_poll_init(server->agent->loop, &client->poll, fd);
 	(void)uv_poll_start(&client->poll, UV_READABLE | UV_DISCONNECT, on_ready);
 }
 

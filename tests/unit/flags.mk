@@ -18,8 +18,8 @@ LDFLAGS_test_doctor_module = $(FAKEKERNEL)
 # A client that takes half a minute.
 LDFLAGS_test_http = -Wl,--wrap=uv_now
 
-# The socket alone, without what can be asked for.
-LDFLAGS_test_server = -Wl,--wrap=ops_serve,--wrap=ops_ready
+# The socket alone, without what can be asked for; and one that the kernel does not watch.
+LDFLAGS_test_server = -Wl,--wrap=ops_serve,--wrap=ops_ready,--wrap=uv_poll_init
 
 # A node without cards and without a kernel module.
 LDFLAGS_test_reconcile = -Wl,--wrap=kernel_link,--wrap=inventory_cards \

@@ -40,6 +40,7 @@ static pid_t child;
  * ---- What the child answers: "pad" with as many letters as the request asks for. "wait" waits
  * for a "change", which answers how many were served within server_changed(). With "starve" it may
  * open nothing more, for so many milliseconds; "busy" tells how many of them it worked since then.
+ * "unwatched": so many clients more are such that the kernel has no room to watch.
  */
 
 static bool changed;
@@ -90,6 +91,18 @@ bool __wrap_ops_ready(const struct agent *agent, const json_t *request)
 	return changed || !is_op(request, "wait");
 }
 
+static size_t unwatched; /* so many of the next can't be watched */
+
+int __real_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd);
+int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd);
+int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd)
+{
+	if (!unwatched)
+		return __real_uv_poll_init(loop, handle, fd);
+	unwatched--;
+	return UV_ENOSPC;
+}
+
 void __wrap_ops_serve(struct agent *agent, struct waiting *waiting, const json_t *request,
 		      bool first);
 void __wrap_ops_serve(struct agent *agent, struct waiting *waiting, const json_t *request,
@@ -104,7 +117,9 @@ void __wrap_ops_serve(struct agent *agent, struct waiting *waiting, const json_t
 		server_changed(agent);
 		n = served - before;
 	}
-	if (is_op(request, "starve"))
+	if (is_op(request, "unwatched"))
+		unwatched = n;
+	else if (is_op(request, "starve"))
 		starve(agent, n);
 	else if (is_op(request, "busy"))
 		n = busy_ms();
@@ -337,6 +352,17 @@ static void there_is_nothing_left_to_answer_with(void **state)
 	json_decref(got);
 }
 
+/* fs.epoll.max_user_watches are those of all containers that run as root, too. */
+static void who_can_not_be_watched_is_sent_away(void **state)
+{
+	struct gs_err err;
+
+	assert_int_equal(ask_op(*state, "unwatched", 2, LONG_MS, NULL, &err), 0);
+	assert_int_equal(ask(*state, 1, LONG_MS, NULL, &err), -EPROTO);
+	assert_int_equal(ask(*state, 1, LONG_MS, NULL, &err), -EPROTO);
+	expect(*state, 5);
+}
+
 static void there_is_one_agent(void **state)
 {
 	struct agent agent = { .loop = uv_default_loop(), .config.run_dir = *state };
@@ -369,6 +395,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_asks_nothing_makes_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(changes_are_told_from_the_loop, setup, teardown),
 		cmocka_unit_test_setup_teardown(there_is_nothing_left_to_answer_with, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(who_can_not_be_watched_is_sent_away, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(there_is_one_agent, setup, teardown),
 	};
