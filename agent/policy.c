@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/json.h"
+#include "common/sections.h"
 #include "gpushare/annotations.h"
 
 /* A day: whoever wants longer does not want to lend. */
@@ -28,7 +29,7 @@ static void ask(const struct container *c, const struct settings *settings, stru
 		h->why_not = lend ? "its pod does not allow it" : "its pod does not say so";
 	if (after && gs_duration_ms(after, LEND_AFTER_MAX_MS, &ms, NULL) < 0)
 		h->why_not = "its pod's " GS_KEY_LEND_AFTER " is no length of time";
-	h->too_short |= ms < SETTINGS_LEND_AFTER_MIN_MS;
+	h->too_short |= ms < GS_LEND_AFTER_MIN_MS;
 	if (ms > h->lend_after_ms)
 		h->lend_after_ms = (unsigned int)ms;
 }
@@ -44,7 +45,7 @@ void policy_lending(const struct containers *containers, const struct settings *
 	const struct container *first = NULL;
 	bool shared = false, claimed = false, leaving = false;
 
-	h->lend_after_ms = SETTINGS_LEND_AFTER_MIN_MS;
+	h->lend_after_ms = GS_LEND_AFTER_MIN_MS;
 	for (size_t i = 0; i < h->members.n; i++) {
 		const struct container *c = containers_find(containers, h->members.v[i]);
 

@@ -19,6 +19,7 @@
 #include "common/kname.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "common/sections.h"
 #include "common/xalloc.h"
 #include "gpushare/annotations.h"
 #include "gpushare/registry.h"
@@ -283,9 +284,8 @@ static void forget_cards(struct agent *agent)
 
 #define STR(n) #n
 #define MS(n) STR(n) "ms"
-#define TOO_SHORT                      \
-	"its pod's " GS_KEY_LEND_AFTER \
-	" is shorter than " MS(SETTINGS_LEND_AFTER_MIN_MS) ", which counts"
+#define TOO_SHORT \
+	"its pod's " GS_KEY_LEND_AFTER " is shorter than " MS(GS_LEND_AFTER_MIN_MS) ", which counts"
 
 static void take_back_wrong(struct agent *agent)
 {

@@ -13,11 +13,6 @@
 #include "common/sections.h"
 #include "common/xalloc.h"
 
-/* More pods than that do not share a card. */
-#define SHARE_MAX 64
-/* Percent; more than that of anything is not there at the same time. */
-#define RATIO_MAX 1000
-
 void settings_init(struct settings *s)
 {
 	*s = (struct settings){
@@ -50,16 +45,6 @@ void settings_free(struct settings *s)
 	*s = (struct settings){ 0 };
 }
 
-static int get_uint(const struct gs_doc *doc, struct js v, const char *key, unsigned int max,
-		    unsigned int *ret, struct gs_err *err)
-{
-	uint64_t n = *ret;
-	int r = gs_doc_uint(doc, v, key, max, &n, err);
-
-	*ret = (unsigned int)n;
-	return r;
-}
-
 static int get_http(const struct gs_doc *doc, struct js object, struct settings *s,
 		    struct gs_err *err)
 {
@@ -72,7 +57,8 @@ static int get_http(const struct gs_doc *doc, struct js object, struct settings 
 	if (r == 0)
 		r = gs_doc_string(doc, v[GS_HTTP_ADDRESS], "address", &s->http_address, err);
 	if (r == 0)
-		r = get_uint(doc, v[GS_HTTP_PORT], "port", 65535, &s->http_port, err);
+		r = gs_sections_number(doc, v[GS_HTTP_PORT], &gs_http_keys[GS_HTTP_PORT],
+				       &s->http_port, err);
 	return r;
 }
 
@@ -86,9 +72,8 @@ static int get_plugins(const struct gs_doc *doc, struct js object, struct settin
 		return 0;
 	r = gs_doc_members(doc, object, "device_plugins", gs_plugins_keys, v, err);
 	if (r == 0)
-		r = get_uint(doc, v[GS_PLUGINS_SHARE], "share", SHARE_MAX, &s->share, err);
-	if (r == 0 && s->share < 1)
-		r = gs_doc_wrong(doc, v[GS_PLUGINS_SHARE], err, "share must be at least 1");
+		r = gs_sections_number(doc, v[GS_PLUGINS_SHARE], &gs_plugins_keys[GS_PLUGINS_SHARE],
+				       &s->share, err);
 	if (r == 0)
 		r = gs_doc_path(doc, v[GS_PLUGINS_KUBELET_DIR], "kubelet_dir", &s->kubelet, err);
 	if (r == 0)
@@ -106,11 +91,13 @@ static int get_sale(const struct gs_doc *doc, struct js object, struct sale_sett
 		return 0;
 	r = gs_doc_members(doc, object, "oversale", gs_oversale_keys, v, err);
 	if (r == 0)
-		r = get_uint(doc, v[GS_OVERSALE_CPU_RATIO], "cpu_ratio", RATIO_MAX, &s->cpu_ratio,
-			     err);
+		r = gs_sections_number(doc, v[GS_OVERSALE_CPU_RATIO],
+				       &gs_oversale_keys[GS_OVERSALE_CPU_RATIO], &s->cpu_ratio,
+				       err);
 	if (r == 0)
-		r = get_uint(doc, v[GS_OVERSALE_MEMORY_RATIO], "memory_ratio", RATIO_MAX,
-			     &s->memory_ratio, err);
+		r = gs_sections_number(doc, v[GS_OVERSALE_MEMORY_RATIO],
+				       &gs_oversale_keys[GS_OVERSALE_MEMORY_RATIO],
+				       &s->memory_ratio, err);
 	if (r == 0)
 		r = gs_doc_quantity(doc, v[GS_OVERSALE_CPU_FLOOR], "cpu_floor", 1, &s->cpu_floor,
 				    err);
@@ -148,20 +135,22 @@ static int get_agent(const struct gs_doc *doc, struct js agent, struct settings 
 	int r = gs_doc_members(doc, agent, "agent", gs_agent_keys, v, err);
 
 	if (r == 0)
-		r = gs_doc_duration(doc, v[GS_AGENT_LEND_AFTER], "lend_after",
-				    SETTINGS_LEND_AFTER_MIN_MS, &s->lend_after_ms, err);
+		r = gs_sections_number(doc, v[GS_AGENT_LEND_AFTER],
+				       &gs_agent_keys[GS_AGENT_LEND_AFTER], &s->lend_after_ms, err);
 	if (r == 0)
-		r = get_uint(doc, v[GS_AGENT_LEND_MIN_FREE], "lend_min_free", 100,
-			     &s->lend_min_free, err);
+		r = gs_sections_number(doc, v[GS_AGENT_LEND_MIN_FREE],
+				       &gs_agent_keys[GS_AGENT_LEND_MIN_FREE], &s->lend_min_free,
+				       err);
 	if (r == 0)
-		r = gs_doc_duration(doc, v[GS_AGENT_HOLD_MAX], "hold_max", 1000, &s->hold_max_ms,
-				    err);
+		r = gs_sections_number(doc, v[GS_AGENT_HOLD_MAX], &gs_agent_keys[GS_AGENT_HOLD_MAX],
+				       &s->hold_max_ms, err);
 	if (r == 0)
-		r = gs_doc_duration(doc, v[GS_AGENT_LOAD_PERIOD], "load_period", 100,
-				    &s->load_period_ms, err);
+		r = gs_sections_number(doc, v[GS_AGENT_LOAD_PERIOD],
+				       &gs_agent_keys[GS_AGENT_LOAD_PERIOD], &s->load_period_ms,
+				       err);
 	if (r == 0)
-		r = gs_doc_duration(doc, v[GS_AGENT_SAMPLE_PERIOD], "sample_period", 1000,
-				    &s->sample_ms, err);
+		r = gs_sections_number(doc, v[GS_AGENT_SAMPLE_PERIOD],
+				       &gs_agent_keys[GS_AGENT_SAMPLE_PERIOD], &s->sample_ms, err);
 	if (r == 0)
 		r = gs_doc_strings(doc, v[GS_AGENT_EXEMPT], "exempt", &s->exempt, err);
 	if (r == 0)

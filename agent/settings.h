@@ -10,12 +10,6 @@
 #include "common/buf.h"
 #include "common/err.h"
 
-/*
- * No absence is shorter, whoever asks for it: a user between two calls of one program is not away,
- * and each return costs him more than a call.
- */
-#define SETTINGS_LEND_AFTER_MIN_MS 50
-
 /* What of the node's CPU and memory is sold once more; thousandths of a CPU, MiB. */
 struct sale_settings {
 	bool enabled;

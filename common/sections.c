@@ -88,6 +88,30 @@ const struct gs_doc_key gs_kube_node_keys[GS_KUBE_N + 1] = {
 
 /* More than any table has. */
 #define KEYS_MAX 32
+/* More pods than that do not share a card. */
+#define SHARE_MAX 64
+/* Percent; more than that of anything is not there at the same time. */
+#define RATIO_MAX 1000
+
+/* Numbers, and times in milliseconds. */
+static const struct bounds {
+	const struct gs_doc_key *key;
+	unsigned int min, max;
+} bounds[] = {
+	{ &gs_agent_keys[GS_AGENT_LEND_AFTER], GS_LEND_AFTER_MIN_MS, GS_DOC_DURATION_MAX },
+	{ &gs_agent_keys[GS_AGENT_LEND_MIN_FREE], 0, 100 },
+	{ &gs_agent_keys[GS_AGENT_HOLD_MAX], 1000, GS_DOC_DURATION_MAX },
+	{ &gs_agent_keys[GS_AGENT_LOAD_PERIOD], 100, GS_DOC_DURATION_MAX },
+	{ &gs_agent_keys[GS_AGENT_SAMPLE_PERIOD], 1000, GS_DOC_DURATION_MAX },
+	{ &gs_http_keys[GS_HTTP_PORT], 0, 65535 },
+	{ &gs_plugins_keys[GS_PLUGINS_SHARE], 1, SHARE_MAX },
+	{ &gs_oversale_keys[GS_OVERSALE_CPU_RATIO], 0, RATIO_MAX },
+	{ &gs_oversale_keys[GS_OVERSALE_MEMORY_RATIO], 0, RATIO_MAX },
+	{ &gs_controller_keys[GS_CONTROLLER_PORT], 0, 65535 },
+	{ &gs_shadow_keys[GS_SHADOW_SHARE], 1, SHARE_MAX },
+	{ &gs_shadow_keys[GS_SHADOW_QUIET], 1000, GS_DOC_DURATION_MAX },
+	{ &gs_shadow_keys[GS_SHADOW_ACCOUNT_CARDS], 0, 1000000 },
+};
 
 /* The objects in the sections, as the message names them. */
 static const struct object {
@@ -104,13 +128,40 @@ static const struct object {
 	{ gs_controller_keys, GS_CONTROLLER_KUBERNETES, gs_kube_keys },
 };
 
+static const struct bounds *bounds_of(const struct gs_doc_key *key)
+{
+	for (size_t i = 0; i < GS_ARRAY_SIZE(bounds); i++)
+		if (bounds[i].key == key)
+			return &bounds[i];
+	abort();
+}
+
+int gs_sections_number(const struct gs_doc *doc, struct js v, const struct gs_doc_key *key,
+		       unsigned int *ret, struct gs_err *err)
+{
+	const struct bounds *b = bounds_of(key);
+	uint64_t n = *ret;
+	int r;
+
+	if (!v.n)
+		return 0;
+	if (key->type == GS_DOC_DURATION)
+		return gs_doc_duration(doc, v, key->name, b->min, ret, err);
+	r = gs_doc_uint(doc, v, key->name, b->max, &n, err);
+	if (r == 0 && n < b->min)
+		return gs_doc_wrong(doc, v, err, "%s must be at least %u", key->name, b->min);
+	if (r == 0)
+		*ret = (unsigned int)n;
+	return r;
+}
+
 static int check_value(const struct gs_doc *doc, struct js v, const struct gs_doc_key *key,
 		       struct gs_err *err)
 {
 	cleanup_strv struct gs_strv list = { 0 };
 	cleanup_free char *text = NULL;
 	struct gs_err why = { 0 };
-	unsigned int ms;
+	unsigned int n = 0;
 	int64_t milli;
 	int r = 0;
 
@@ -120,7 +171,8 @@ static int check_value(const struct gs_doc *doc, struct js v, const struct gs_do
 	case GS_DOC_PATH:
 		return gs_doc_path(doc, v, key->name, &text, err);
 	case GS_DOC_DURATION:
-		return gs_doc_duration(doc, v, key->name, 0, &ms, err);
+	case GS_DOC_UINT:
+		return gs_sections_number(doc, v, key, &n, err);
 	case GS_DOC_STRING:
 	case GS_DOC_QUANTITY:
 		r = gs_doc_string(doc, v, key->name, &text, err);
@@ -129,7 +181,6 @@ static int check_value(const struct gs_doc *doc, struct js v, const struct gs_do
 			r = gs_doc_wrong(doc, v, err, "%s: %s", key->name, why.msg);
 		return r;
 	case GS_DOC_BOOL:
-	case GS_DOC_UINT:
 	case GS_DOC_OBJECT:
 		break;
 	}

@@ -82,10 +82,23 @@ extern const struct gs_doc_key gs_agent_keys[], gs_http_keys[], gs_plugins_keys[
 /*
  * Looks at both sections of the file @path and at the objects in them: unknown keys, keys that
  * stand twice or are missing, values of a wrong type, paths that are not absolute, times and
- * quantities that are none. -EINVAL with file, line, column and key for the first mistake, or why
- * the file can't be read; no file at all is none. What is too large or too small is left to the
- * section's own program.
+ * quantities that are none, numbers and times that are too small or too large. -EINVAL with file,
+ * line, column and key for the first mistake, or why the file can't be read; no file at all is
+ * none. What an address or a name is good for is left to the section's own program.
  */
 int gs_sections_check(const char *path, struct gs_err *err);
+
+/*
+ * The number @v, or the time in milliseconds, of a key of these tables into *ret; as it is where @v
+ * is {0}. -EINVAL: it is too small or too large.
+ */
+int gs_sections_number(const struct gs_doc *doc, struct js v, const struct gs_doc_key *key,
+		       unsigned int *ret, struct gs_err *err);
+
+/*
+ * No absence is shorter, whoever asks for it: a user between two calls of one program is not away,
+ * and each return costs him more than a call.
+ */
+#define GS_LEND_AFTER_MIN_MS 50
 
 #endif

@@ -45,18 +45,6 @@ void controller_settings_free(struct controller_settings *s)
 	*s = (struct controller_settings){ 0 };
 }
 
-static int get_uint(const struct gs_doc *doc, struct js v, const char *key, unsigned int min,
-		    unsigned int max, unsigned int *ret, struct gs_err *err)
-{
-	uint64_t n = *ret;
-	int r = gs_doc_uint(doc, v, key, max, &n, err);
-
-	if (r == 0 && n < min)
-		return gs_doc_wrong(doc, v, err, "%s must be at least %u", key, min);
-	*ret = (unsigned int)n;
-	return r;
-}
-
 /* The name of an object in the API: it becomes a path. */
 static int get_name(const struct gs_doc *doc, struct js v, const char *key, char **ret,
 		    struct gs_err *err)
@@ -82,12 +70,15 @@ static int get_shadow(const struct gs_doc *doc, struct js object, struct control
 	if (r == 0)
 		r = gs_doc_string(doc, v[GS_SHADOW_IMAGE], "image", &s->image, err);
 	if (r == 0)
-		r = get_uint(doc, v[GS_SHADOW_SHARE], "share", 1, 64, &s->share, err);
+		r = gs_sections_number(doc, v[GS_SHADOW_SHARE], &gs_shadow_keys[GS_SHADOW_SHARE],
+				       &s->share, err);
 	if (r == 0)
-		r = gs_doc_duration(doc, v[GS_SHADOW_QUIET], "quiet", 1000, &s->quiet_ms, err);
+		r = gs_sections_number(doc, v[GS_SHADOW_QUIET], &gs_shadow_keys[GS_SHADOW_QUIET],
+				       &s->quiet_ms, err);
 	if (r == 0)
-		r = get_uint(doc, v[GS_SHADOW_ACCOUNT_CARDS], "account_cards", 0, 1000000,
-			     &s->account_cards, err);
+		r = gs_sections_number(doc, v[GS_SHADOW_ACCOUNT_CARDS],
+				       &gs_shadow_keys[GS_SHADOW_ACCOUNT_CARDS], &s->account_cards,
+				       err);
 	return r;
 }
 
@@ -100,7 +91,8 @@ static int get_controller(const struct gs_doc *doc, struct js object, struct con
 	if (r == 0)
 		r = gs_doc_string(doc, v[GS_CONTROLLER_ADDRESS], "address", &s->address, err);
 	if (r == 0)
-		r = get_uint(doc, v[GS_CONTROLLER_PORT], "port", 0, 65535, &s->port, err);
+		r = gs_sections_number(doc, v[GS_CONTROLLER_PORT],
+				       &gs_controller_keys[GS_CONTROLLER_PORT], &s->port, err);
 	if (r == 0)
 		gs_doc_bool(v[GS_CONTROLLER_METRICS_AUTH], &s->metrics_auth);
 	if (r == 0)

@@ -156,6 +156,23 @@ load common
 	got 1 '' '^gpusharectl: none.json: No such file'
 }
 
+@test "config check knows how small and how large a value may be" {
+	local wrong
+	for wrong in 'agent:lend_after":"49ms' 'agent:lend_min_free":101' 'agent:hold_max":"0s' \
+		'agent:load_period":"0' 'agent:sample_period":"999ms' \
+		'agent:http":{"port":65536}' 'agent:device_plugins":{"share":0}' \
+		'agent:device_plugins":{"share":65}' 'agent:oversale":{"cpu_ratio":1001}' \
+		'agent:oversale":{"memory_ratio":9223372036854775807}' 'controller:port":65536' \
+		'controller:shadow":{"share":0}' 'controller:shadow":{"quiet":"999ms"}' \
+		'controller:shadow":{"account_cards":1000001}'; do
+		# a time has the one quote still to come
+		[[ $wrong != *s && $wrong != *\"0 ]] || wrong+='"'
+		config "{\"${wrong%%:*}\": {\"${wrong#*:}}}"
+		ctl config check
+		got 1 '' '^gpusharectl: .*config.json:1:[0-9]+: [a-z_]+ must be at (least|most) '
+	done
+}
+
 @test "config check prints what is in force and a line for each vendor" {
 	config '{"cri": "cri-o", "log": {"level": "debug", "file": "/var/log/x"}}'
 	ctl config check
