@@ -3,6 +3,7 @@
  * gpushare-spec: shows what create would change in a bundle, and changes nothing. `gpusharectl
  * spec` runs it; it is a program of its own because it is made of the runtime's parts.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -86,7 +87,7 @@ static void show_unknown(const struct create *c)
 		(void)fprintf(stderr, "gpusharectl: warning: %s\n", unknown.v[i]);
 }
 
-static int usage(FILE *f)
+static int usage(void)
 {
 	(void)fputs(
 		"usage: gpusharectl spec [--all] [--json] [--id ID] [--as NAME] BUNDLE\n"
@@ -101,75 +102,119 @@ static int usage(FILE *f)
 		"\n"
 		"Example: gpusharectl spec /run/containerd/io.containerd.runtime.v2.task/k8s.io/"
 		"1898e55a6f40\n",
-		f);
-	return f == stdout ? 0 : 2;
+		stdout);
+	return 0;
 }
 
-int main(int argc, char **argv)
+/* What the call asks for. */
+struct call {
+	const char *id, *profile; /* id NULL: the bundle's folder */
+	bool all, json, help;
+};
+
+/* In the words of gpusharectl's other verbs; 2. */
+static int misused(const char *what, const char *more)
+{
+	(void)fprintf(stderr,
+		      "gpusharectl: %s%s\n"
+		      "Try 'gpusharectl spec --help'.\n",
+		      what, more);
+	return 2;
+}
+
+static int read_options(int argc, char **argv, struct call *call)
 {
 	static const struct option options[] = {
 		{ "all", no_argument, NULL, 'a' },	{ "json", no_argument, NULL, 'j' },
 		{ "id", required_argument, NULL, 'i' }, { "as", required_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },	{ NULL, 0, NULL, 0 },
 	};
-	const char *profile = "gpushare-runtime";
-	cleanup_free char *folder = NULL;
+	int opt;
+
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		switch (opt) {
+		case 'a':
+			call->all = true;
+			break;
+		case 'j':
+			call->json = true;
+			break;
+		case 'i':
+			call->id = optarg;
+			break;
+		case 'n':
+			call->profile = optarg;
+			break;
+		case 'h':
+			call->help = true;
+			return 0;
+		case ':':
+			return misused(argv[optind - 1], " needs a value");
+		default:
+			return misused("spec has no such option", "");
+		}
+	}
+	return optind + 1 == argc ? 0 : misused("spec takes one bundle", "");
+}
+
+static int plan(struct create *c, const struct call *call)
+{
+	struct gs_err err = { 0 };
 	cleanup_free char *next = NULL;
+	int r = next_find(&c->config->next, &next, &err);
+
+	c->next = next;
+	if (r == 0)
+		r = create_plan(c, &err);
+	if (r == 0 && c->bundle_fd < 0)
+		r = gs_err_set(&err, ENOENT, "%s is no bundle", c->bundle);
+	else if (r == 0 && !c->spec.text)
+		r = gs_err_set(&err, EINVAL, "%s/config.json can't be understood", c->bundle);
+	if (c->spec.text)
+		show_unknown(c);
+	if (r < 0)
+		(void)fprintf(stderr, "gpusharectl: %s\n", err.msg);
+	else if (call->json)
+		(void)fwrite(c->text ? c->text : c->spec.text, c->text ? c->len : c->spec.len, 1,
+			     stdout);
+	else
+		show(c, call->all);
+	return r < 0 ? 1 : 0;
+}
+
+static int run(int argc, char **argv)
+{
+	struct call call = { .profile = "gpushare-runtime" };
+	cleanup_free char *folder = NULL;
 	cleanup_config struct gs_config config = { 0 };
-	struct gs_err config_err = { 0 }, err = { 0 };
+	struct gs_err config_err = { 0 };
 	struct create c = {
 		.config = &config, .config_err = &config_err, .dry = true, .bundle_fd = -1
 	};
-	bool all = false, json = false;
-	int opt, r;
+	int r = read_options(argc, argv, &call);
 
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (opt) {
-		case 'a':
-			all = true;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'i':
-			c.id = optarg;
-			break;
-		case 'n':
-			profile = optarg;
-			break;
-		default:
-			return usage(opt == 'h' ? stdout : stderr);
-		}
-	}
-	if (optind + 1 != argc) {
-		(void)fprintf(stderr, "gpusharectl: spec takes one bundle\n"
-				      "Try 'gpusharectl spec --help'.\n");
-		return 2;
-	}
+	if (r || call.help)
+		return r ? r : usage();
 	c.bundle = argv[optind];
 	folder = realpath(c.bundle, NULL);
-	if (!c.id)
-		c.id = folder ? basename(folder) : NULL;
-
+	c.id = call.id || !folder ? call.id : basename(folder);
 	gs_config_init(&config);
-	(void)gs_config_load(&config, profile, &config_err);
+	(void)gs_config_load(&config, call.profile, &config_err);
 	c.deadline_ms = gs_boottime_ms() + config.create_wait_ms;
-	r = next_find(&config.next, &next, &err);
-	c.next = next;
-	if (r == 0)
-		r = create_plan(&c, &err);
-	if (r == 0 && c.bundle_fd < 0)
-		r = gs_err_set(&err, ENOENT, "%s is no bundle", c.bundle);
-	else if (r == 0 && !c.spec.text)
-		r = gs_err_set(&err, EINVAL, "%s/config.json can't be understood", c.bundle);
-	if (c.spec.text)
-		show_unknown(&c);
-	if (r < 0)
-		(void)fprintf(stderr, "gpusharectl: %s\n", err.msg);
-	else if (json)
-		(void)fwrite(c.text ? c.text : c.spec.text, c.text ? c.len : c.spec.len, 1, stdout);
-	else
-		show(&c, all);
+	r = plan(&c, &call);
 	create_free(&c);
-	return r < 0 ? 1 : 0;
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	int r = run(argc, argv);
+
+	/* as of gpusharectl: output that did not arrive is a failure */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		(void)fprintf(stderr, "gpusharectl: write: %s\n", strerror(errno));
+		return r ? r : 1;
+	}
+	return r;
 }

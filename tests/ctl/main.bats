@@ -84,6 +84,24 @@ load common
 	[[ $output == 'gpusharectl: write: '* ]]
 }
 
+@test "spec is called and fails like any other verb" {
+	local call
+	mkdir -p "$dir/b1"
+	echo '{"ociVersion":"1.0.2","process":{"args":["sh"]},"linux":{}}' >"$dir/b1/config.json"
+	for call in -x --nope --id "--id x" "$dir/b1 b2"; do
+		# shellcheck disable=SC2086 # words
+		ctl spec $call
+		got 2 '' '^gpusharectl: [^:]*'
+		[[ $said == *"Try 'gpusharectl spec --help'." && $(wc -l <<<"$said") -eq 2 ]]
+	done
+	for call in --help "$dir/b1" "--json $dir/b1"; do
+		# shellcheck disable=SC2086 # words
+		run bash -c '"$@" >/dev/full' - "$bin/gpusharectl" spec $call
+		[ "$status" -eq 1 ]
+		[[ $output == 'gpusharectl: write: '* ]]
+	done
+}
+
 @test "spec shows a bundle and changes nothing" {
 	mkdir -p "$dir/b1"
 	cat >"$dir/b1/config.json" <<-'EOT'

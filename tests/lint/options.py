@@ -72,7 +72,7 @@ def in_code():
     # The one verb that is a program of its own.
     text = read("runtime/dryrun.c")
     options["spec"] = {"--" + name for name in LONG.findall(text)}
-    helps["spec"] = text_of(text[text.index("usage(FILE"):text.index("int main(")])
+    helps["spec"] = text_of(text[text.index("usage(void"):text.index("struct call {")])
     return options, helps
 
 
