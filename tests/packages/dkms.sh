@@ -32,13 +32,18 @@ finish() {
 root=$work/root
 trap finish EXIT
 
-count=0
+count=0 bad=0
+# What the module's build said, for apt only names the file.
+build_log() {
+	tail -n 40 "$root"/var/lib/dkms/gpushare/*/build/make.log 2>/dev/null || true
+}
 result() { # STATUS NAME
 	count=$((count + 1))
 	if (($1 == 0)); then
 		echo "ok $count - $suite: $2"
 	else
-		sed 's/^/# /' "$work/log"
+		bad=$((bad + 1))
+		{ cat "$work/log" && build_log; } | sed 's/^/# /'
 		echo "not ok $count - $suite: $2"
 	fi
 }
@@ -77,9 +82,15 @@ grep -rlZF "$K_DIR/headers" "$root/usr/src" | xargs -0r sed -i "s#$K_DIR/headers
 mkdir -p "$root/lib/modules/$K_RELEASE"
 cp "$K_DIR/root/lib/modules/$K_RELEASE"/modules.{order,builtin} "$root/lib/modules/$K_RELEASE"
 ln -sfn "/usr/src/linux-headers-$K_RELEASE" "$root/lib/modules/$K_RELEASE/build"
+# As the kernel's package does; DKMS takes a kernel without it for one that is not there.
+inside depmod "$K_RELEASE" 2>/dev/null
 
 check "apt knows the suite" inside apt-get -q update
-check "DKMS is there" inside apt-get -q -y --no-install-recommends install dkms
+# The headers were copied, so what their packages and linux-kbuild depend on does not come by itself:
+# the compiler that the kernel was built with, pahole, and libraries of objtool's and sign-file's.
+compiler=$(sed -nE 's/^CONFIG_CC_VERSION_TEXT="[^ ]*(gcc-[0-9]+) .*/\1/p' "$K_HEADERS/.config")
+check "DKMS is there" inside apt-get -q -y --no-install-recommends install dkms \
+	"$compiler" pahole libelf1 libssl3
 list_files >"$work/before"
 check "the package is installed, and the module built" \
 	eval 'inside apt-get -q -y --no-install-recommends install /deb/gpushare-dkms.deb &&
@@ -92,3 +103,4 @@ check "purged" inside apt-get -q -y purge gpushare-dkms
 check "nothing of it is left" eval 'list_files | diff "$work/before" -'
 check "dpkg knows nothing of it" eval '! inside dpkg -l gpushare-dkms | grep -E "^[ir][a-z]"'
 echo "1..$count"
+((bad == 0))
