@@ -10,7 +10,7 @@
 # The packages are those of `make deb` on this machine; the ones that they are upgraded to are the
 # same under a higher version. In QEMU the module lies on the node beforehand, as where it is built
 # for a whole cluster; tests/packages/dkms.sh has DKMS build it. PK_DEB names a folder of packages
-# that are there already.
+# that are there already. NODE_SLOW (1): how much longer than on an idle machine all may take.
 set -euo pipefail
 # shellcheck source=tests/node/lib/common.sh
 source "$(dirname "$0")/../node/lib/common.sh"
@@ -32,6 +32,7 @@ fi
 shift
 (($# > 0)) || set -- story
 kernel=${pk_kernel_of[$suite]}
+slow=${NODE_SLOW:-1}
 out=$VM_TOP/build/packages/$suite${here_only:+-here}
 
 skip() {
@@ -95,7 +96,7 @@ overlay() {
 	cp "$file" "$extra/config.toml"
 	cp "$VM_TOP/tests/fakegpu/fakegpu.json" "$extra"
 	cp "$here"/suite/*.sh "$over/vm/suite"
-	echo 1 >"$over/vm/slow"
+	echo "$slow" >"$over/vm/slow"
 }
 
 # The same as below, in namespaces.
@@ -162,5 +163,5 @@ if [[ -z $here_only ]]; then
 	rm -rf "$work/root"
 fi
 suite_result ok "builds"
-suite_run "$out" 1 180 "bash /vm/suite/runner" "$@"
+suite_run "$out" "$slow" $((180 * slow)) "bash /vm/suite/runner" "$@"
 suite_finish
