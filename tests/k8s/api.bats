@@ -9,7 +9,8 @@ setup_file() {
 	image_build
 	node_start
 	control_start
-	kubectl apply -f "$GS_TOP/tests/k8s/agent.yaml"
+	agent_manifests
+	kubectl create serviceaccount stranger -n gpushare-system
 	kubectl apply -f - <<-EOT
 		# Pods of a node that is not there would be collected.
 		apiVersion: v1

@@ -10,8 +10,8 @@ setup_file() {
 	control_start
 	devices_create
 	agent_config
-	agent_account
 	kubelet_start
+	agent_account
 	vendor_plugin_start
 	agent_start
 	within 60 node_has nvidia.com/gpu 2

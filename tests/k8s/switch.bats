@@ -11,9 +11,9 @@ setup_file() {
 	control_start
 	devices_create
 	agent_config
-	agent_account
 	# Neither pod names a runtime class.
 	CONTAINERD_DEFAULT=gpushare kubelet_start
+	agent_account
 	vendor_plugin_start
 	agent_start
 	controller_start

@@ -51,10 +51,32 @@ agent_config() {
 	)"
 }
 
-# agent_account: the agent's account, with the rights that it needs, and a token of it.
+# manifests_apply [FILE…]: what packaging/k8s brings to a cluster, or these files of it. Its
+# controllers are made by nobody: they have no image here.
+manifests_apply() {
+	local file files=("$@") base=$GS_TOP/packaging/k8s/base
+	(($# > 0)) || mapfile -t files < <(awk '/^  - / { print $2 }' "$base/kustomization.yaml")
+	for file in "${files[@]}"; do
+		sed 's/^  replicas: .*/  replicas: 0/' "$base/$file" |
+			kubectl apply -f - >/dev/null
+	done
+}
+
+# agent_manifests: the agent's account and rights.
+agent_manifests() {
+	manifests_apply namespace.yaml agent-rbac.yaml agent-policy.yaml
+}
+
+# agent_token [ACCOUNT]: prints one that is bound to the node, which has to be there.
+agent_token() {
+	kubectl create token -n gpushare-system "${1:-gpushare-agent}" \
+		--bound-object-kind=Node --bound-object-name="$CLUSTER_NODE"
+}
+
+# agent_account: of the node, which is there.
 agent_account() {
-	kubectl apply -f "$GS_TOP/tests/k8s/agent.yaml" >/dev/null
-	kubectl create token -n gpushare-system gpushared >"$NODE_DIR/agent.token"
+	agent_manifests
+	agent_token >"$NODE_DIR/agent.token"
 }
 
 # agent_start: may be called again after agent_stop.
@@ -67,9 +89,21 @@ agent_stop() {
 	node_end gpushared "${1:-TERM}"
 }
 
-# controller_start: with its account and the webhook; returns when pods are admitted by it.
+# controller_start: with all manifests; returns when pods are admitted by it. It is none of the
+# cluster's pods: where its Service leads to is written by hand.
 controller_start() {
-	kubectl apply -f "$GS_TOP/tests/k8s/controller.yaml" >/dev/null
+	manifests_apply
+	kubectl apply -f - >/dev/null <<-EOT
+		apiVersion: discovery.k8s.io/v1
+		kind: EndpointSlice
+		metadata:
+		  name: gpushare-controller
+		  namespace: gpushare-system
+		  labels: {kubernetes.io/service-name: gpushare-controller}
+		addressType: IPv4
+		endpoints: [{addresses: [$CLUSTER_IP], conditions: {ready: true}}]
+		ports: [{name: https, port: 8443, protocol: TCP}]
+	EOT
 	kubectl create token -n gpushare-system gpushare-controller >"$NODE_DIR/controller.token"
 	node_spawn controller "$GS_BIN/gpushare-controller"
 	within 60 controller_is_asked
@@ -79,16 +113,6 @@ controller_start() {
 controller_is_asked() {
 	POD_ANNOTATIONS='gpushare.k8s.io/vcpu: "1"' pod_spec probe |
 		kubectl create --dry-run=server -f - 2>&1 | grep -q 'denied the request'
-}
-
-# manifests_apply: what packaging/k8s brings to a cluster. Its pods are made by nobody: they have no
-# image here.
-manifests_apply() {
-	local file base=$GS_TOP/packaging/k8s/base
-	awk '/^  - / { print $2 }' "$base/kustomization.yaml" | while read -r file; do
-		kubectl apply -f - <"$base/$file" >/dev/null
-	done
-	kubectl scale -n gpushare-system deployment/gpushare-controller --replicas=0 >/dev/null
 }
 
 # controller_packaged [PLATFORM-USER…]: gpushare-controller with the rights that these manifests

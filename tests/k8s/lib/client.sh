@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The agent's API client (kubeclient.c) as a process of a test node with a control plane.
 
-# client_start [ACCOUNT]: as a service account of gpushare-system (agent.yaml).
+# client_start [ACCOUNT]: as the agent, or another service account of gpushare-system.
 client_start() {
-	kubectl create token -n gpushare-system "${1:-gpushared}" >"$NODE_DIR/client.token"
+	agent_token "$@" >"$NODE_DIR/client.token"
 	rm -f "$NODE_DIR/client.orders"
 	mkfifo "$NODE_DIR/client.orders"
 	node_spawn client "$GS_BUILD/tests/kubeclient" "$CLUSTER_SERVER" \
