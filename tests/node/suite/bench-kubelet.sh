@@ -33,5 +33,5 @@ for ((pair = 1; pair <= ${CLUSTER_PAIRS:-3}; pair++)); do
 	echo "# delete_us $(($(us) - begin))"
 done
 kubectl delete deployment job --now >/dev/null
-kubectl delete pods --all --now --force >/dev/null 2>&1
+kubectl delete pods --all --force --grace-period=0 >/dev/null 2>&1
 plan

@@ -83,7 +83,7 @@ check "$say: the node is in the cluster again" cluster_join
 check "$say: it offers two cards" wait_for $long node_offers $resource 2
 # A kubelet that starts refuses pods whose plugin has not come yet (UnexpectedAdmissionError): whoever
 # made them makes others. A spot pod may have a card by then, and leaves it.
-kubectl delete pod dev busy --now --force >/dev/null 2>&1
+kubectl delete pod dev busy --force --grace-period=0 >/dev/null 2>&1
 reserve
 check "$say: he is away, and a spot pod has his card" wait_for 300 spot_runs
 spot=$(spot_pod)
@@ -91,5 +91,5 @@ returns 5000
 check "$say: the spot pod is deleted" wait_for 180 pod_gone "$spot"
 check "$say: the next one waits" wait_for 180 spot_waits
 kubectl delete deployment job --now >/dev/null
-kubectl delete pods --all --now --force >/dev/null 2>&1
+kubectl delete pods --all --force --grace-period=0 >/dev/null 2>&1
 plan

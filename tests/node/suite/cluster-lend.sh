@@ -61,5 +61,5 @@ check "$say: the spot pod is deleted" wait_for $long pod_gone "$spot"
 check "$say: the next one waits" wait_for $long spot_waits
 
 kubectl delete deployment job --now >/dev/null
-kubectl delete pods --all --now --force >/dev/null 2>&1
+kubectl delete pods --all --force --grace-period=0 >/dev/null 2>&1
 plan

@@ -95,5 +95,5 @@ is "... in its first container" \
 job next
 check "the next one finds no room" wait_for $long events_say pod/next 'Insufficient gpushare/v'
 
-kubectl delete pods --all --now --force >/dev/null 2>&1
+kubectl delete pods --all --force --grace-period=0 >/dev/null 2>&1
 plan
