@@ -20,6 +20,7 @@ check "a spot Deployment is made" spot_deployment
 for ((pair = 1; pair <= ${CLUSTER_PAIRS:-3}; pair++)); do
 	check "pair $pair: a spot pod has the card" wait_for 300 spot_runs
 	spot=$(spot_pod)
+	echo 1 >/sys/kernel/debug/fakegpu/clear
 	said=$(in_pod dev fgpu echo "/dev/fakegpu$n" $((4000 + pair)))
 	check "pair $pair: the user's call is served, with nobody's memory on the card" \
 		served_clean "$n" $((4000 + pair))
