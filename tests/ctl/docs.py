@@ -31,6 +31,7 @@ SHELL = {"if", "then", "else", "fi", "for", "do", "done", "cd", "echo", "true", 
 # Program: the test that runs such a command, with what stands there; or why nobody does.
 ELSEWHERE = {
     "apt-get": "changes the machine; tests/packages installs the same files by dpkg",
+    "base64": "decodes what another command printed",
     "bats": ("tests/suites", "bats --formatter tap"),
     "crictl": ("tests/runtime/containerd2-cri.bats", "crictl"),
     "dkms": ("tests/packages/dkms.sh", "install dkms"),
