@@ -86,8 +86,8 @@ ln -sfn "/usr/src/linux-headers-$K_RELEASE" "$root/lib/modules/$K_RELEASE/build"
 inside depmod "$K_RELEASE" 2>/dev/null
 
 check "apt knows the suite" inside apt-get -q update
-# The headers were copied, so what their packages and linux-kbuild depend on does not come by itself:
-# the compiler that the kernel was built with, pahole, and libraries of objtool's and sign-file's.
+# The headers were copied, so what their packages and linux-kbuild depend on does not come by
+# itself: the compiler of the kernel, pahole, and libraries of objtool's and sign-file's.
 compiler=$(sed -nE 's/^CONFIG_CC_VERSION_TEXT="[^ ]*(gcc-[0-9]+) .*/\1/p' "$K_HEADERS/.config")
 check "DKMS is there" inside apt-get -q -y --no-install-recommends install dkms \
 	"$compiler" pahole libelf1 libssl3
