@@ -26,7 +26,8 @@ printf '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\
 runtime=()
 ! mountpoint -q /sys/fs/cgroup/unified || runtime=(--runtime runc)
 podman_() {
-	podman "${runtime[@]}" --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"
+	podman "${runtime[@]}" --root "$work/storage" --runroot "$work/run" \
+		--storage-driver vfs "$@"
 }
 
 count=0 bad=0
@@ -66,6 +67,7 @@ check "the controller's builds" podman_ build --network host \
 	--build-arg BASE=localhost/base:1 -t localhost/gpushare/controller "$work/deb"
 check "... and runs, as nobody" run localhost/gpushare/controller --help
 check "no package lists are left in it" eval \
-	'lists=$(run --entrypoint ls localhost/gpushare/agent /var/lib/apt/lists) && [[ -z $lists ]]'
+	'lists=$(run --entrypoint ls localhost/gpushare/agent /var/lib/apt/lists) &&
+		[[ -z $lists ]]'
 echo "1..$count"
 ((bad == 0))
