@@ -94,6 +94,8 @@ overlay() {
 	# Who lacks CAP_SYS_RESOURCE, as test machines may, can't lower the oom score.
 	[[ -z $here_only ]] || sed -i '/sandbox_image/a restrict_oom_score_adj = true' "$file"
 	cp "$file" "$extra/config.toml"
+	# Debian 13's containerd looks for networks there.
+	ln -s /opt/cni/bin "$over/usr/lib/cni"
 	cp "$VM_TOP/tests/fakegpu/fakegpu.json" "$extra"
 	cp "$here"/suite/*.sh "$over/vm/suite"
 	echo "$slow" >"$over/vm/slow"
