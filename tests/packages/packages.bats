@@ -187,14 +187,23 @@ script() {
 	grep -qF "process 4711" <<<"$output"
 }
 
-@test "nor an agent that has lent a card" {
+@test "nor an agent from whom a card is borrowed" {
 	mkdir -p "$root/run/gpushare/lent"
 	script gpushare-agent prerm remove
 	[ "$status" -eq 0 ]
-	echo '{}' >"$root/run/gpushare/lent/nvidia-GPU-5f0c12ab"
+	# As the agent writes it (agent/lent.c), and what nobody can read.
+	local none='{"v":1,"card":"C","vendor":"nvidia","nodes":[],"select":[],"cgroups":[]}'
+	local some='{"v":1,"card":"C","vendor":"nvidia","nodes":[],"select":[],"cgroups":["/a"]}'
+	echo "$none" >"$root/run/gpushare/lent/nvidia-GPU-0000cafe"
+	script gpushare-agent prerm remove
+	[ "$status" -eq 0 ]
+	echo "$some" >"$root/run/gpushare/lent/nvidia-GPU-5f0c12ab"
+	echo '{}' >"$root/run/gpushare/lent/nvidia-GPU-7e57ab1e"
 	script gpushare-agent prerm remove
 	[ "$status" -eq 1 ]
 	grep -qF "gpusharectl reclaim nvidia-GPU-5f0c12ab" <<<"$output"
+	grep -qF "gpusharectl reclaim nvidia-GPU-7e57ab1e" <<<"$output"
+	[[ $output != *nvidia-GPU-0000cafe* ]]
 	script gpushare-agent prerm upgrade 9
 	[ "$status" -eq 0 ]
 }

@@ -135,9 +135,9 @@ lend_it() {
 	check "... and has its memory" wait_for $long uses 0 $mib512
 	note_birth $spot
 	held=$(held)
-	check "an agent that has lent a card is not removed" \
+	check "an agent from whom a card is borrowed is not removed" \
 		not_removed gpushare-agent "gpusharectl reclaim $(card 0)"
-	check "nor the runtime, on which it depends" not_removed gpushare-runtime "cards are lent"
+	check "nor the runtime, on which it depends" not_removed gpushare-runtime "cards are borrowed"
 	is "... and the agent is the same" "$(agent_pid)" "$agent"
 }
 
