@@ -394,7 +394,7 @@ static void sweep_with(const char *dir, int files)
 	(void)close(next);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	before = limit.rlim_cur;
-	limit.rlim_cur = (rlim_t)(next + files);
+	limit.rlim_cur = (rlim_t)next + (rlim_t)files;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	gs_registry_sweep(dir, 10);
 	limit.rlim_cur = before;
