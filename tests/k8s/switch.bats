@@ -30,7 +30,7 @@ teardown() {
 		tail -n 20 "$NODE_DIR/log/gpushared" "$NODE_DIR/log/controller" >&2
 		kubectl get pods -A -o wide >&2
 	fi
-	kubectl delete deployments --all --now >/dev/null
+	kubectl delete deployments -A --all --now >/dev/null
 	pods_delete
 }
 
@@ -38,9 +38,9 @@ teardown_file() {
 	node_stop
 }
 
-# service REPLICAS: an inference service with the switch on.
+# service REPLICAS [NAMESPACE]: an inference service with the switch on.
 service() {
-	kubectl create -f - >/dev/null <<-EOT
+	kubectl create -n "${2:-default}" -f - >/dev/null <<-EOT
 		apiVersion: apps/v1
 		kind: Deployment
 		metadata: {name: service}
@@ -60,15 +60,29 @@ service() {
 	EOT
 }
 
-# service_runs REPLICAS: so many pods do.
+# service_runs REPLICAS [NAMESPACE]: so many pods do.
 service_runs() {
-	kubectl wait --for="jsonpath={.status.readyReplicas}=$1" --timeout=90s \
+	kubectl wait -n "${2:-default}" --for="jsonpath={.status.readyReplicas}=$1" --timeout=90s \
 		deployment/service >/dev/null
 }
 
 # shadows N: so many shadow pods are there.
 shadows() {
 	(($(kubectl get pods -n gpushare-system -o name | wc -l) == $1))
+}
+
+# partitions WORD…: these are the partitions and phases of the shadow pods, sorted.
+partitions() {
+	equals "$(kubectl get pods -n gpushare-system -o json | json - "sorted(
+		p['metadata']['annotations']['gpushare.k8s.io/partition'] + ' ' +
+		p['status']['phase'] for p in d['items'])" | xargs)" "$*"
+}
+
+# tenant NAME: a namespace whose pods are of the partition of that name.
+tenant() {
+	kubectl create namespace "$1" >/dev/null
+	kubectl label namespace "$1" gpushare.k8s.io/inherit=true >/dev/null
+	kubectl annotate namespace "$1" "gpushare.k8s.io/partition=$1" >/dev/null
 }
 
 @test "switch: two pods of a Deployment share one card, a third one brings a second card" {
@@ -88,6 +102,44 @@ shadows() {
 	shadows 2
 	kubectl delete deployment/service --now >/dev/null
 	within 60 shadows 0
+}
+
+@test "switch: a partition's pods get no share of another's card, but a shadow pod of their own" {
+	local gold
+	tenant gold
+	tenant silver
+	kubectl label node "$CLUSTER_NODE" gpushare.k8s.io/partition=gold >/dev/null
+	service 1 gold
+	service_runs 1 gold
+	partitions gold Running
+
+	# One share is left, and a whole card.
+	service 1 silver
+	within 30 waits_for_its_nodes silver
+	kubectl scale -n gold deployment/service --replicas=2 >/dev/null
+	service_runs 2 gold
+	partitions gold Running
+
+	# Now there is a node for it, whose shares are gold's.
+	kubectl label node "$CLUSTER_NODE" --overwrite gpushare.k8s.io/partition=silver >/dev/null
+	service_runs 1 silver
+	partitions gold Running silver Running
+	gold=$(card_of gold)
+	equals "$(grep -c ENXIO <<<"$gold")" 1
+	equals "$(grep -c ENXIO <<<"$(card_of silver)")" 1
+	[[ $(card_of silver) != "$gold" ]]
+}
+
+# card_of NAMESPACE: what one of its service's pods sees of the cards.
+card_of() {
+	kubectl exec -n "$1" deployment/service -- /bin/probe /dev/nvidia0 /dev/nvidia1
+}
+
+# waits_for_its_nodes NAMESPACE: the scheduler says so of a pod there.
+waits_for_its_nodes() {
+	kubectl get pods -n "$1" -o json | json - "[c['message'] for p in d['items']
+		for c in p['status'].get('conditions', ()) if c['type'] == 'PodScheduled']" |
+		grep -q "didn't match Pod's node affinity"
 }
 
 @test "switch: what only the platform may write is refused, made, changed or added" {
