@@ -41,7 +41,9 @@ kubelet_stop() {
 # What the kubelet writes to, looks for and would change on the machine.
 kubelet_surroundings() {
 	local name value top
-	node_hide /var/lib/kubelet
+	# All of it: a folder of that name on the machine would go with whichever node made it, and
+	# what is mounted on it in others with it.
+	node_hide /var/lib
 	node_hide /var/log
 	node_hide /opt
 	node_exec /bin/cp -r "$GS_TOP/tests/node/root/opt/cni" /opt
