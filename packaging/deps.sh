@@ -20,7 +20,7 @@ declare -A group=(
 	[test]="libcmocka-dev bats runc crun containerd podman docker.io busybox-static uidmap
 		slirp4netns fuse-overlayfs iptables iproute2 util-linux procps python3
 		python3-grpcio python3-protobuf python3-yaml protobuf-compiler valgrind strace
-		openssl patch zsh"
+		openssl patch zsh containernetworking-plugins"
 	[lint]="clang-format-14 clang-tidy-14 cppcheck shellcheck mandoc python3
 		libcmocka-dev"
 	[fuzz]="clang-14 libclang-rt-14-dev llvm-14"

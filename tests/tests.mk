@@ -186,7 +186,7 @@ bench-agent: ## what the agent costs: a return, an idle node, as METRIC lines [r
 
 # Kubernetes is built first: the first time that takes longer than a test may.
 check-k8s: ## a real control plane, kubelet and containerd; lending, on a node in QEMU [root]
-	@packaging/deps.sh --if-root build test vm node
+	@packaging/deps.sh --if-root build test vm node deb
 	$(build)
 	@tests/k8s/cluster.sh --build
 	@tests/run k8s

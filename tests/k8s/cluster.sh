@@ -10,7 +10,7 @@
 
 # shellcheck source=tests/lib/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib/lib.sh"
-for file in certs control client kubelet pods agent; do
+for file in certs control client kubelet pods agent packaged; do
 	# shellcheck source=/dev/null
 	source "$GS_TOP/tests/k8s/lib/$file.sh"
 done

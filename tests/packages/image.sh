@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The agent's image, by the recipe in packaging/image and podman, on a Debian of debootstrap's that
-# stands for the one of a registry. TAP.
+# The images, by the recipe in packaging/image and podman, on a Debian of debootstrap's that stands
+# for the one of a registry. TAP.
+#
+#	image.sh [ARCHIVE]	leaves them there, as the manifests of packaging/k8s call them
 set -euo pipefail
 # shellcheck source=tests/node/lib/common.sh
 source "$(dirname "$0")/../node/lib/common.sh"
@@ -69,5 +71,13 @@ check "... and runs, as nobody" run localhost/gpushare/controller --help
 check "no package lists are left in it" eval \
 	'lists=$(run --entrypoint ls localhost/gpushare/agent /var/lib/apt/lists) &&
 		[[ -z $lists ]]'
+if (($# > 0)); then
+	for name in agent controller; do
+		podman_ tag "localhost/gpushare/$name" \
+			"docker.io/library/gpushare-$name:$(<"$VM_TOP/VERSION")"
+	done
+	check "both in one archive" podman_ save -q -m -o "$1" \
+		"docker.io/library/gpushare-"{agent,controller}":$(<"$VM_TOP/VERSION")"
+fi
 echo "1..$count"
 ((bad == 0))

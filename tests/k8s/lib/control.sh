@@ -61,7 +61,7 @@ apiserver_start() {
 	(($# == 0)) || authorization=(--authorization-config "$1")
 	node_spawn kube-apiserver "$KUBE/kube" kube-apiserver \
 		--etcd-servers http://127.0.0.1:2379 \
-		--advertise-address "$CLUSTER_IP" --secure-port 6443 \
+		--advertise-address "$CLUSTER_IP" --secure-port "${CLUSTER_SERVER##*:}" \
 		--tls-cert-file "$pki/apiserver.crt" --tls-private-key-file "$pki/apiserver.key" \
 		--client-ca-file "$pki/ca.crt" \
 		--kubelet-certificate-authority "$pki/ca.crt" \
