@@ -507,7 +507,8 @@ def test_shadow_story():
     need(keys["gpushare.k8s.io/shadow"] == "true" and
          keys["gpushare.k8s.io/partition"] == "gold" and
          keys["gpushare.k8s.io/user_id"] == "alice" and
-         keys["gpushare.k8s.io/shadow-for"] == "u1" and "ownerReferences" not in meta, meta)
+         keys["gpushare.k8s.io/shadow-for"] == "u1" and "ownerReferences" not in meta and
+         meta["labels"] == {"app.kubernetes.io/managed-by": "gpushare-controller"}, meta)
     until("the user is told", lambda: any(
         e["reason"] == "WaitsForCard" and e["involvedObject"]["uid"] == "u1" and
         "looked for" in e["message"] for e in world.events()))

@@ -135,6 +135,21 @@ def test_hangs_together():
              webhook["failurePolicy"] == "Fail", webhook)
 
 
+def test_shadow_pods_are_not_evicted():
+    """A drain takes them last; tests/k8s/switch.bats tries it."""
+    budget = keyed(base())["PodDisruptionBudget", "gpushare-shadow-pods", SYSTEM]["spec"]
+    # Kubernetes counts no maxUnavailable, nor a percentage, of pods that nobody owns
+    need(set(budget) == {"minAvailable", "selector"} and budget["minAvailable"] == 2 ** 31 - 1,
+         budget)
+    labels = budget["selector"]["matchLabels"]
+    need(set(budget["selector"]) == {"matchLabels"} and len(labels) == 1, budget)
+    (key, value), = labels.items()
+    need('"%s", "%s"' % (key, value) in read(ROOT + "/controller/shadow_make.c"), labels)
+    for o in base():
+        pod = o.get("spec", {}).get("template", {}).get("metadata", {})
+        need(pod.get("labels", {}).get(key) != value, "no shadow pod", o)
+
+
 def test_config():
     """The program takes the configuration, and its defaults are the names of these objects."""
     objects = keyed(base())

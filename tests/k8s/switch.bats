@@ -30,6 +30,7 @@ teardown() {
 		tail -n 20 "$NODE_DIR/log/gpushared" "$NODE_DIR/log/controller" >&2
 		kubectl get pods -A -o wide >&2
 	fi
+	kubectl uncordon "$CLUSTER_NODE" >/dev/null
 	kubectl delete deployments -A --all --now >/dev/null
 	pods_delete
 }
@@ -83,6 +84,29 @@ tenant() {
 	kubectl create namespace "$1" >/dev/null
 	kubectl label namespace "$1" gpushare.k8s.io/inherit=true >/dev/null
 	kubectl annotate namespace "$1" "gpushare.k8s.io/partition=$1" >/dev/null
+}
+
+# evicted NAMESPACE/POD: as a drain asks for it.
+evicted() {
+	kubectl create --raw "/api/v1/namespaces/${1%/*}/pods/${1#*/}/eviction" -f - <<-EOT
+		{"apiVersion": "policy/v1", "kind": "Eviction",
+		 "metadata": {"namespace": "${1%/*}", "name": "${1#*/}"}}
+	EOT
+}
+
+@test "switch: a drain takes share pods first, and the shadow pod when nobody shares its card" {
+	local pod shadow
+	service 2
+	service_runs 2
+	shadow=$(kubectl get pods -n gpushare-system -o 'jsonpath={.items[*].metadata.name}')
+	within 30 eval '[[ $(kubectl get pdb gpushare-shadow-pods -n gpushare-system \
+		-o "jsonpath={.status.currentHealthy}") == 1 ]]'
+	kubectl cordon "$CLUSTER_NODE" >/dev/null
+	fails_with 'disruption budget' evicted "gpushare-system/$shadow"
+	for pod in $(kubectl get pods -o 'jsonpath={.items[*].metadata.name}'); do
+		evicted "default/$pod" >/dev/null
+	done
+	within 60 eval '! kubectl get pod -n gpushare-system '"$shadow"' 2>/dev/null'
 }
 
 @test "switch: two pods of a Deployment share one card, a third one brings a second card" {
