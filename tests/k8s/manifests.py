@@ -135,6 +135,33 @@ def test_hangs_together():
              webhook["failurePolicy"] == "Fail", webhook)
 
 
+def test_no_kinds_of_our_own():
+    """API groups below k8s.io need Kubernetes' approval; keys of annotations and labels don't."""
+    for kind, name, _ in keyed(base()):
+        need(kind != "CustomResourceDefinition", name)
+    for o in base():
+        group = o["apiVersion"].rpartition("/")[0]
+        need("gpushare" not in group, o["apiVersion"])
+
+
+def test_folders_not_sockets():
+    """Where a socket is mounted as a file, the next one of that name is not seen any more."""
+    objects = keyed(base())
+    manual = read(ROOT + "/docs/man/gpushare-config.5")
+    pod = objects["DaemonSet", "gpushare-agent", SYSTEM]["spec"]["template"]["spec"]
+    container, = pod["containers"]
+    mounts = {m["name"]: m for m in container["volumeMounts"]}
+    for volume in pod["volumes"]:
+        where = volume.get("hostPath")
+        if where:
+            need(where.get("type", "") in ("", "Directory", "DirectoryOrCreate"), volume)
+            need(not where["path"].endswith(".sock") and "subPath" not in mounts[volume["name"]],
+                 volume)
+            need(mounts[volume["name"]]["mountPath"] == where["path"], volume)
+    kubelet, = (v["hostPath"]["path"] for v in pod["volumes"] if v["name"] == "kubelet")
+    need(".Li kubelet_dir\n.Pq default Pa %s .\n" % kubelet in manual, kubelet)
+
+
 def test_shadow_pods_are_not_evicted():
     """A drain takes them last; tests/k8s/switch.bats tries it."""
     budget = keyed(base())["PodDisruptionBudget", "gpushare-shadow-pods", SYSTEM]["spec"]
