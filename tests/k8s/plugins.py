@@ -369,7 +369,102 @@ def a_grant_is_for_one_pod():
     refused("thief", share_pod("thief", annotations), "is bound to another container")
 
 
+def two_pods_that_ask_in_one_moment():
+    """Whoever starts first: each has what it was told, for nothing is guessed from the order."""
+    KUBELET.start()
+    AGENT.start()
+    for number in range(2):
+        shadow(number)
+    KUBELET.lists_it(SHARE, ALL)
+    told = [KUBELET.allocate(SHARE, "fakegpu-GPU-%d::0" % number) for number in range(2)]
+    for annotations in told:
+        need("to" not in is_written(annotations), "it is somebody's already")
+    for number in (1, 0):
+        name = "share-%d" % number
+        paths, _ = starts(name, share_pod(name, told[number]))
+        need(paths == sorted(n[0] for n in nodes(number)), name, paths)
+
+
 # What comes and goes.
+def frame(kind, flags, stream, body):
+    """One of HTTP/2. RFC 9113, 4.1."""
+    return (len(body).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + body)
+
+
+def bare_call(authority):
+    """What GetDevicePluginOptions answers to one who calls us so; None: nothing, or an error."""
+    headers = [(":method", "POST"), (":scheme", "http"),
+               (":path", "/v1beta1.DevicePlugin/GetDevicePluginOptions"),
+               (":authority", authority), ("content-type", "application/grpc"), ("te", "trailers")]
+    block = b"".join(b"\0" + bytes([len(k)]) + k.encode() + bytes([len(v)]) + v.encode()
+                     for k, v in headers)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(LONG)
+        s.connect(KUBELET_DIR + "/device-plugins/gpushare-spot.sock")
+        s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") +
+                  frame(1, 4, 1, block) + frame(0, 1, 1, bytes(5)))
+        answers = s.makefile("rb")
+        while True:
+            head = answers.read(9)
+            body = answers.read(int.from_bytes(head[:3], "big"))
+            # data; the end of all, of the stream, or by headers without data
+            if len(head) < 9 or head[3] in (0, 3, 7) or (head[3] == 1 and head[4] & 1):
+                return body if head[3:4] == b"\0" else None
+
+
+def whatever_a_kubelet_calls_us():
+    """Kubelets up to 1.25 name the socket's path, later ones localhost, others what they like."""
+    KUBELET.start()
+    AGENT.start()
+    both_are_registered()
+    path = "/var/lib/kubelet/device-plugins/gpushare-spot.sock"
+    for authority in ("localhost", path, path.replace("/", "%2F"), ""):
+        got = bare_call(authority)
+        need(got == b"\0\0\0\0\2\x10\1", authority, got)
+
+
+def failed_registrations():
+    return int(AGENT.metrics().get('gpushare_device_plugin_registrations_total{resource="%s",'
+                                   'outcome="failed"}' % SPOT, "0"))
+
+
+def forward(listener, path):
+    """Whoever comes there talks with who is at that path."""
+    def copy(a, b):
+        try:
+            while b.send(a.recv(65536)):
+                pass
+        except OSError:
+            pass
+
+    while True:
+        try:
+            ours, _ = listener.accept()
+        except OSError:
+            return
+        theirs = socket.socket(socket.AF_UNIX)
+        theirs.connect(path)
+        for pair in ((ours, theirs), (theirs, ours)):
+            threading.Thread(target=copy, args=pair, daemon=True).start()
+
+
+def a_kubelet_that_does_not_listen_yet():
+    """Its socket is there, and refuses; no new file tells of the moment in which it does not."""
+    KUBELET.start()
+    path, hidden = KUBELET_DIR + "/device-plugins/kubelet.sock", KUBELET_DIR + "/hidden.sock"
+    os.rename(path, hidden)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path)
+        AGENT.start()
+        wait_for("refusals", lambda: failed_registrations() >= 3)
+        need(AGENT.process.poll() is None and KUBELET.registered.empty(), "the agent ended")
+        s.listen()
+        threading.Thread(target=forward, args=(s, hidden), daemon=True).start()
+        both_are_registered()
+        KUBELET.lists_it(SPOT, CARDS)
+        s.shutdown(socket.SHUT_RDWR)
+
+
 def the_kubelet_comes_late_and_anew():
     AGENT.start()
     shadow(0)
@@ -643,7 +738,8 @@ def the_cards_next_holder_is_alone_on_it():
 
 
 TESTS = [a_share_of_a_shadow_pods_card, two_shares_are_of_two_cards, a_grant_is_for_one_pod,
-         the_kubelet_comes_late_and_anew, sockets_are_deleted,
+         two_pods_that_ask_in_one_moment, whatever_a_kubelet_calls_us,
+         a_kubelet_that_does_not_listen_yet, the_kubelet_comes_late_and_anew, sockets_are_deleted,
          a_kubelet_that_lets_go_is_asked_again, no_plugins_are_wanted, more_shares_than_two,
          a_grant_that_was_never_written, a_share_that_there_is_no_more,
          the_agent_is_killed_after_the_grant, who_holds_is_the_kubelets_word,
