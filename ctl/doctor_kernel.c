@@ -180,13 +180,14 @@ static int is_signed(const struct doctor *d, const char *file)
 	return memcmp(end, magic, sizeof(end)) == 0;
 }
 
+#define ENROLL "mokutil --import /var/lib/dkms/mok.pub; then reboot, and enroll it"
+
 void doctor_secure_boot(struct doctor *d)
 {
 	/* DKMS signs when it builds, and makes the key then. */
 	static const char sign[] =
 		"with openssl installed: dkms build --force gpushare/" GPUSHARE_VERSION
-		" && dkms install --force gpushare/" GPUSHARE_VERSION " && mokutil --import "
-		"/var/lib/dkms/mok.pub; then reboot, and enroll it";
+		" && dkms install --force gpushare/" GPUSHARE_VERSION " && " ENROLL;
 	cleanup_free char *lockdown = root_line(d->root, "/sys/kernel/security/lockdown");
 	cleanup_free char *enforce =
 		root_line(d->root, "/sys/module/module/parameters/sig_enforce");
@@ -206,7 +207,11 @@ void doctor_secure_boot(struct doctor *d)
 		doctor_wrong(d, gs_strdup(sign),
 			     "the kernel takes signed modules only, and %s has no signature", file);
 	else
-		doctor_ok(d, "the kernel takes signed modules only; %s", file);
+		/* DKMS is content with a key that nobody enrolled */
+		doctor_note(d, gs_strdup(ENROLL),
+			    "the kernel takes signed modules only; where modprobe says \"Key was "
+			    "rejected by service\", the key of %s is not enrolled",
+			    file);
 }
 
 /* ---- Cgroups. */

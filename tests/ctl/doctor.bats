@@ -205,6 +205,9 @@ healthy() {
 	got 1 'WRONG  secure-boot .*no signature.*dkms build --force.*mokutil --import' ''
 	printf '~Module signature appended~\n' >>"$root$ko"
 	finds module 'is not loaded' 'modprobe'
+	# DKMS signed it, with a key that nobody enrolled
+	doctor
+	got 1 'note   secure-boot .*Key was rejected by service.*mokutil --import /var/lib/dkms' ''
 	printf '\6\0\0\0\0' >"$root$efi"
 	printf 'ELF, and so on, for a while' >"$root$ko"
 	finds module 'is not loaded' 'modprobe'
