@@ -241,6 +241,30 @@ script() {
 	grep -qF "modprobe -r gpushare" <<<"$output"
 }
 
+@test "a module that the kernel refuses is told, and nothing fails" {
+	((EUID == 0)) || skip "needs root, for a /run of its own"
+	mkdir "$BATS_TEST_TMPDIR"/{bin,dkms}
+	printf '#!/bin/sh\nexit 0\n' >"$BATS_TEST_TMPDIR/bin/systemctl"
+	cat >"$BATS_TEST_TMPDIR/bin/modprobe" <<-'END'
+		#!/bin/sh
+		echo "modprobe: ERROR: could not insert 'gpushare': Key was rejected by service" >&2
+		exit 1
+	END
+	chmod 755 "$BATS_TEST_TMPDIR"/bin/*
+	dpkg-deb -e "$GS_DEB"/gpushare-dkms_*.deb "$BATS_TEST_TMPDIR/dkms"
+	# What dh_dkms has put before it builds the module, and is done by then.
+	sed -i '/^# Automatically added/,/^# End automatically added/d' \
+		"$BATS_TEST_TMPDIR/dkms/postinst"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH run unshare -m sh -ec '
+		mount -t tmpfs none /run
+		mkdir -p /run/systemd/system
+		"$1/dkms/postinst" configure' sh "$BATS_TEST_TMPDIR"
+	printf '%s\n' "$output"
+	[ "$status" -eq 0 ]
+	grep -qF "Key was rejected" <<<"$output"
+	grep -qF "gpusharectl doctor says why" <<<"$output"
+}
+
 @test "purging takes away what was written, removing does not" {
 	for folder in run/gpushare var/lib/gpushare/grants etc/gpushare etc/containerd; do
 		mkdir -p "$root/$folder"
