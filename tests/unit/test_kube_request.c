@@ -413,13 +413,38 @@ static void test_token(void **state)
 	kubeclient_tell(&plain, "{'op':'token','token':'first'}");
 	delete_pod("one", "u1");
 	kubeclient_until(&plain, "done: 0 \n");
-	/* replaced as the kubelet does: another file under the name */
+	/* another file under the name */
 	kubeclient_tell(&plain, "{'op':'token','token':'second'}");
 	tmpdir_write(plain.dir, "new", "second");
 	(void)rename(tmpdir_path(plain.dir, "new"), tmpdir_path(plain.dir, "token"));
 	delete_pod("one", "u1");
 	kubeclient_until(&plain, "done: 0 \n");
 	assert_int_equal(kubeclient_asked(&plain, "DELETE"), 2);
+}
+
+/* Makes @name a link that leads to @where, in the place of what has that name. */
+static void lead(const char *name, const char *where)
+{
+	assert_int_equal(symlink(where, tmpdir_path(plain.dir, "link")), 0);
+	assert_int_equal(rename(tmpdir_path(plain.dir, "link"), tmpdir_path(plain.dir, name)), 0);
+}
+
+/* As the kubelet has it in a pod: a link by way of a folder that is a link, which it replaces. */
+static void test_token_behind_links(void **state)
+{
+	tmpdir_write(plain.dir, "2026_1/token", "first");
+	tmpdir_write(plain.dir, "2026_2/token", "second");
+	lead("..data", "2026_1");
+	lead("token", "..data/token");
+	delete_pod("one", "u1");
+	kubeclient_until(&plain, "done: 0 \n");
+	kubeclient_tell(&plain, "{'op':'token','token':'second'}");
+	lead("..data", "2026_2");
+	delete_pod("one", "u1");
+	kubeclient_until(&plain, "done: 0 \n");
+	assert_int_equal(kubeclient_asked(&plain, "Bearer first"), 1);
+	assert_int_equal(kubeclient_asked(&plain, "Bearer second"), 1);
+	assert_int_equal(unlink(tmpdir_path(plain.dir, "token")), 0);
 }
 
 /* 401: the token is read once more, whatever the file's times say; then that's the answer. */
@@ -562,6 +587,7 @@ int main(void)
 		test(event_queue),
 		test(event_refused),
 		test(token),
+		test(token_behind_links),
 		test(token_refused),
 		test(token_of_watch),
 		test(token_file),
