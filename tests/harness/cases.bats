@@ -13,7 +13,8 @@ copy() {
 	local tree=$BATS_TEST_TMPDIR/tree
 	mkdir -p "$tree/tests/runtime"
 	cp -r tests/runtime/cases "$tree/tests/runtime/"
-	for dir in unit vm harness fuzz node k8s; do
+	ln -s "$PWD"/tests/runtime/*.bats "$tree/tests/runtime/"
+	for dir in unit vm harness fuzz node k8s ctl packages; do
 		ln -s "$PWD/tests/$dir" "$tree/tests/$dir"
 	done
 	cd "$tree" || return 1

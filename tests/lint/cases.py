@@ -15,7 +15,7 @@ import sys
 
 CASES = "tests/runtime/cases"
 PAGE = CASES + "/README.md"
-FILE = re.compile(r"`((?:unit|vm|harness|fuzz|node|k8s)/[^`]+)`([^`;|]*)")
+FILE = re.compile(r"`((?:unit|vm|harness|fuzz|node|k8s|ctl|packages|runtime)/[^`]+)`([^`;|]*)")
 NAME = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+_?\b")
 
 
