@@ -29,7 +29,7 @@ struct allocations {
 	uint64_t asked_ms, granted_ms;
 	bool asking, again;
 	struct gs_err failure;
-	struct gs_strv doomed; /* spot pods whose cards were held by others when we looked last */
+	struct gs_strv doomed; /* spot pods that can't start any more, when we looked last */
 };
 
 /* ---- What follows. */
@@ -69,12 +69,14 @@ static bool is_held(struct agent *agent, const struct gs_strv *devices)
 }
 
 /*
- * A spot pod that was let in while its card was lent, and has not started before its holder came
- * back: it would be refused for ever. Twice in a row, since a card may change hands as we look.
+ * A spot pod that was let in while its card was lent or free, and has not started before its holder
+ * came: it would be refused for ever, when the card is lent again, too, for its grant was revoked.
+ * Twice in a row, since a card may change hands as we look.
  */
 static void end_doomed(struct agent *agent)
 {
 	const struct kubelet_uses *uses = &agent->allocations->allocated.uses;
+	const char *lib_dir = agent->config.lib_dir;
 	cleanup_strv struct gs_strv before = agent->allocations->doomed;
 	struct gs_strv now = { 0 };
 
@@ -82,8 +84,10 @@ static void end_doomed(struct agent *agent)
 		const struct kubelet_use *use = &uses->v[i];
 		cleanup_free char *name = NULL;
 
-		if (!use->pod || strcmp(use->resource, GS_RESOURCE_SPOT) != 0 ||
-		    !is_held(agent, &use->ids))
+		if (!use->pod || strcmp(use->resource, GS_RESOURCE_SPOT) != 0)
+			continue;
+		if (!is_held(agent, &use->ids) &&
+		    gs_grant_taken_back(lib_dir, GS_RESOURCE_SPOT, &use->ids, NULL) <= 0)
 			continue;
 		name = gs_asprintf("%s/%s", use->namespace, use->pod);
 		gs_strv_add_once(&now, name);

@@ -120,4 +120,11 @@ int gs_grant_renew(const char *lib_dir, const char *name, const char *boot_id, u
 /* All grants' names, for listing. */
 int gs_grant_list(const char *lib_dir, struct gs_strv *ret, struct gs_err *err);
 
+/*
+ * Was what the kubelet gave of @resource's @devices taken back? 1: a grant of one of them was
+ * revoked, and none of them holds; 0: no. Else why some grant can't be read.
+ */
+int gs_grant_taken_back(const char *lib_dir, const char *resource, const struct gs_strv *devices,
+			struct gs_err *err);
+
 #endif

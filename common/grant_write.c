@@ -194,3 +194,28 @@ int gs_grant_list(const char *lib_dir, struct gs_strv *ret, struct gs_err *err)
 	r = gs_dir_names(dir, GRANT_FILE, gs_grant_name_valid, ret);
 	return r < 0 ? gs_err_errno(err, -r, "read directory %s/%s", lib_dir, GS_GRANT_DIR) : 0;
 }
+
+int gs_grant_taken_back(const char *lib_dir, const char *resource, const struct gs_strv *devices,
+			struct gs_err *err)
+{
+	cleanup_strv struct gs_strv names = { 0 };
+	int r = gs_grant_list(lib_dir, &names, err);
+	bool revoked = false;
+
+	for (size_t i = 0; r == 0 && i < names.n; i++) {
+		cleanup_grant struct gs_grant grant = { 0 };
+
+		r = gs_grant_read(lib_dir, names.v[i], &grant, err);
+		if (r == -ENOENT) { /* it went meanwhile */
+			r = 0;
+			continue;
+		}
+		if (r < 0 || !grant.resource || strcmp(grant.resource, resource) != 0 ||
+		    !gs_strv_intersect(&grant.devices, devices))
+			continue;
+		if (!grant.revoked)
+			return 0;
+		revoked = true;
+	}
+	return r < 0 ? r : revoked;
+}

@@ -512,6 +512,44 @@ static void creates_nothing_unusable(void **state)
 	assert_int_equal(tmpdir_count(*state, "."), 0);
 }
 
+static int taken_back(const char *dir, const char *resource, const char *device)
+{
+	char *one[] = { (char *)device };
+	const struct gs_strv devices = { one, 1 };
+	struct gs_err err = { 0 };
+
+	return gs_grant_taken_back(dir, resource, &devices, &err);
+}
+
+static void what_was_taken_back(void **state)
+{
+	struct gs_identity source = name_of("a");
+	char *both[] = { (char[]){ "card-0" }, (char[]){ "card-1" } };
+	struct gs_grant in = { .sources = &source,
+			       .n_sources = 1,
+			       .resource = (char[]){ "gpushare/spot-gpu" },
+			       .devices = { both, 2 } };
+	struct gs_err err = { 0 };
+	char old[33], new[33];
+
+	assert_int_equal(taken_back(*state, "gpushare/spot-gpu", "card-0"), 0);
+	assert_int_equal(gs_grant_create(*state, &in, old, &err), 0);
+	assert_int_equal(taken_back(*state, "gpushare/spot-gpu", "card-0"), 0);
+	assert_int_equal(gs_grant_revoke(*state, old, &err), 0);
+	assert_int_equal(taken_back(*state, "gpushare/spot-gpu", "card-0"), 1);
+	assert_int_equal(taken_back(*state, "gpushare/spot-gpu", "card-1"), 1);
+	assert_int_equal(taken_back(*state, "gpushare/spot-gpu", "card-2"), 0);
+	assert_int_equal(taken_back(*state, "gpushare/share-gpu", "card-0"), 0);
+	/* And given again. */
+	in.devices.n = 1;
+	assert_int_equal(gs_grant_create(*state, &in, new, &err), 0);
+	assert_int_equal(taken_back(*state, "gpushare/spot-gpu", "card-0"), 0);
+	assert_int_equal(taken_back(*state, "gpushare/spot-gpu", "card-1"), 1);
+	/* One that can't be read may hold. */
+	tmpdir_write(*state, FILE_NAME, "{");
+	assert_true(taken_back(*state, "gpushare/spot-gpu", "card-1") < 0);
+}
+
 static void revokes(void **state)
 {
 	struct gs_identity source = name_of("a");
@@ -562,6 +600,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(creates_what_was_promised, setup, teardown),
 		cmocka_unit_test_setup_teardown(creates_nothing_unusable, setup, teardown),
 		cmocka_unit_test_setup_teardown(revokes, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_taken_back, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("grant", tests, NULL, NULL);
