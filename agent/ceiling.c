@@ -11,19 +11,15 @@
  * With systemd's driver the folder is a slice, whose MemoryMax nobody has set: a daemon-reload
  * writes "max" into it again. So it is looked at anew each time, and not remembered.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/ceiling.h"
 #include "agent/node_use.h"
+#include "agent/pod_cgroup.h"
 #include "common/cleanup.h"
-#include "common/file.h"
-#include "common/xalloc.h"
 
 #define MIB ((uint64_t)1024 * 1024)
 /* So much of a pod's page cache is dropped at a time: the writer waits for it. */
@@ -51,20 +47,14 @@ static uint64_t lowest(const struct node_use *use)
 int ceiling_pod(const char *root, const char *uid, uint64_t mib, bool *ret_above,
 		struct gs_err *err)
 {
-	cleanup_free char *dir = node_use_folder(root, uid);
 	cleanup_free char *path = NULL, *has = NULL;
-	cleanup_close int fd = -1;
 	uint64_t bought = mib * MIB, least, want;
 	struct node_use use = { 0 };
 	char text[TEXT_MAX];
-	size_t len;
-	int n, r;
+	int r;
 
 	*ret_above = false;
-	if (!dir)
-		return gs_err_set(err, ENOENT, "pod %.64s has no cgroup", uid);
-	path = gs_asprintf("%s/memory.max", dir);
-	r = gs_file_read(AT_FDCWD, path, 0, TEXT_MAX, &has, &len, NULL, err);
+	r = pod_cgroup_read(root, uid, "memory.max", &path, &has, err);
 	if (r < 0 || limit_of(has) <= bought)
 		return r;
 	r = node_use_pod(root, uid, &use, err);
@@ -75,9 +65,9 @@ int ceiling_pod(const char *root, const char *uid, uint64_t mib, bool *ret_above
 	*ret_above = use.memory_mib > mib;
 	if (want >= limit_of(has))
 		return 0;
-	n = snprintf(text, sizeof(text), "%" PRIu64 "\n", want);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, text, (size_t)n) != n)
-		return gs_err_errno(err, errno, "%s", path);
+	(void)snprintf(text, sizeof(text), "%" PRIu64 "\n", want);
+	r = pod_cgroup_write(path, text, err);
+	if (r < 0)
+		return r;
 	return want == bought;
 }

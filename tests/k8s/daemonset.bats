@@ -47,35 +47,6 @@ ours_say() {
 	kubectl logs -n gpushare-system -l app.kubernetes.io/name=gpushare-agent --tail=-1
 }
 
-# service REPLICAS: one with the switch on, that chooses our runtime by its class.
-service() {
-	kubectl create -f - >/dev/null <<-EOT
-		apiVersion: apps/v1
-		kind: Deployment
-		metadata: {name: service}
-		spec:
-		  replicas: $1
-		  selector: {matchLabels: {app: service}}
-		  template:
-		    metadata:
-		      labels: {app: service}
-		      annotations: {gpushare.k8s.io/share: "true"}
-		    spec:
-		      runtimeClassName: gpushare
-		      terminationGracePeriodSeconds: 0
-		      containers:
-		      - name: main
-		        image: $IMAGE
-		        resources: {limits: {nvidia.com/gpu: 1}}
-	EOT
-}
-
-# service_runs REPLICAS
-service_runs() {
-	kubectl wait --for="jsonpath={.status.readyReplicas}=$1" --timeout=90s \
-		deployment/service >/dev/null
-}
-
 # cards: what each of its pods sees of them.
 cards() {
 	local pod

@@ -39,34 +39,6 @@ teardown_file() {
 	node_stop
 }
 
-# service REPLICAS [NAMESPACE]: an inference service with the switch on.
-service() {
-	kubectl create -n "${2:-default}" -f - >/dev/null <<-EOT
-		apiVersion: apps/v1
-		kind: Deployment
-		metadata: {name: service}
-		spec:
-		  replicas: $1
-		  selector: {matchLabels: {app: service}}
-		  template:
-		    metadata:
-		      labels: {app: service}
-		      annotations: {gpushare.k8s.io/share: "true"}
-		    spec:
-		      terminationGracePeriodSeconds: 0
-		      containers:
-		      - name: main
-		        image: $IMAGE
-		        resources: {limits: {nvidia.com/gpu: 1}}
-	EOT
-}
-
-# service_runs REPLICAS [NAMESPACE]: so many pods do.
-service_runs() {
-	kubectl wait -n "${2:-default}" --for="jsonpath={.status.readyReplicas}=$1" --timeout=90s \
-		deployment/service >/dev/null
-}
-
 # shadows N: so many shadow pods are there.
 shadows() {
 	(($(kubectl get pods -n gpushare-system -o name | wc -l) == $1))

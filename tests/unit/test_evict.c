@@ -248,12 +248,10 @@ static void what_is_only_remembered_costs_nothing(void **state)
 	assert_false(uv_loop_alive(&s->loop));
 }
 
-/* Its cgroup was not seen: its first process, if it is still that one. */
-static void without_a_cgroup(void **state)
+/* The borrower is a process that waits, and its cgroup was not seen. */
+static pid_t only_a_process(struct scene *s)
 {
-	struct scene *s = *state;
 	pid_t pid = fork();
-	int status;
 
 	if (pid == 0) {
 		(void)pause();
@@ -262,6 +260,16 @@ static void without_a_cgroup(void **state)
 	s->borrower.cgroup = NULL;
 	s->borrower.hook.pid = pid;
 	assert_int_equal(gs_proc_start(pid, &s->borrower.hook.start_ticks, NULL), 0);
+	return pid;
+}
+
+/* Its cgroup was not seen: its first process, if it is still that one. */
+static void without_a_cgroup(void **state)
+{
+	struct scene *s = *state;
+	pid_t pid = only_a_process(s);
+	int status;
+
 	s->borrower.hook.start_ticks++; /* another's number by now */
 	evict(&s->agent, &s->borrower, "why");
 	(void)loop_run(&s->loop, 300);
@@ -292,16 +300,9 @@ static void starve(bool starved)
 static void without_a_descriptor(void **state)
 {
 	struct scene *s = *state;
-	pid_t pid = fork();
+	pid_t pid = only_a_process(s);
 	int status;
 
-	if (pid == 0) {
-		(void)pause();
-		_exit(0);
-	}
-	s->borrower.cgroup = NULL;
-	s->borrower.hook.pid = pid;
-	assert_int_equal(gs_proc_start(pid, &s->borrower.hook.start_ticks, NULL), 0);
 	starve(true);
 	evict(&s->agent, &s->borrower, "why");
 	(void)loop_run(&s->loop, 100);
