@@ -33,6 +33,8 @@ teardown() {
 	kubectl uncordon "$CLUSTER_NODE" >/dev/null
 	kubectl delete deployments -A --all --now >/dev/null
 	pods_delete
+	# A kubelet refuses pods that the scheduler sends by shares there were before.
+	within 90 node_has gpushare/share-gpu 0
 }
 
 teardown_file() {

@@ -24,6 +24,7 @@ check "$say: his card is offered to spot pods, the other one is not" \
 check "$say: a spot Deployment is made" spot_deployment
 check "$say: its pod is scheduled and has the card" wait_for 180 spot_runs
 spot=$(spot_pod)
+check "$say: it runs, says the API" wait_for $long pod_phase "$spot" Running
 is "$say: it has the CPU that it asked for, over-sold, as its limit" \
 	"$(container_limit "$spot" cpu.max)" "50000 100000"
 is "$say: ... and the memory" "$(container_limit "$spot" memory.max)" $((32 << 20))
