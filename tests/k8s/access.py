@@ -153,8 +153,7 @@ def test_switched_off():
 
 
 if __name__ == "__main__":
-    tests = [(n[5:], f) for n, f in list(globals().items()) if n.startswith("test_")]
     try:
-        tap.main(tests, world.reset)
+        tap.main(tap.named(globals()), world.reset)
     finally:
         world.close()

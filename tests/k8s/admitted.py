@@ -405,4 +405,4 @@ def test_away():
 
 if __name__ == "__main__":
     api = Api()
-    tap.main([(n[5:], f) for n, f in list(globals().items()) if n.startswith("test_")])
+    tap.main(tap.named(globals()))

@@ -295,4 +295,4 @@ def test_helm():
 
 
 if __name__ == "__main__":
-    tap.main([(n[5:], f) for n, f in list(globals().items()) if n.startswith("test_")])
+    tap.main(tap.named(globals()))

@@ -15,6 +15,11 @@ def need(true, *words):
                               for w in words))
 
 
+def named(names):
+    """Those of a script that are called test_*: names is its globals()."""
+    return [(n[5:], f) for n, f in list(names.items()) if n.startswith("test_")]
+
+
 def main(tests, reset=lambda: None):
     """tests: (name, function) pairs; reset() comes before each. Ends the program."""
     wanted = sys.argv[1:]
