@@ -86,6 +86,7 @@ static void learn(struct pods *pods, struct shadow_pod *pod)
 		struct shadow_pod **old = &pods->v[json_integer_value(at)];
 
 		pod->since = (*old)->since;
+		pod->ran = (*old)->ran;
 		pod->quiet = (*old)->quiet;
 		pod->later = (*old)->later;
 		pod->asked = (*old)->asked;

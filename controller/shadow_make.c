@@ -103,7 +103,7 @@ static void read_place(struct shadow_pod *share, const json_t *pod)
 	share->place = gs_asprintf("%016" PRIx64, gs_hash(all));
 	share->too_large = strlen(all) > LIKE_MAX;
 	/* one that is somewhere needs no other place */
-	if (share->too_large || *share->node || share->over)
+	if (share->too_large || *share->node || share->over || share->ending)
 		return;
 	if (partition)
 		(void)json_object_set_new(like, GS_KEY_PARTITION, json_string(partition));
@@ -147,8 +147,11 @@ struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settin
 	ret->node = gs_strdup(string_at(pod_object(pod, "spec"), "nodeName"));
 	ret->account = gs_strdup(account ? account : ret->namespace);
 	ret->why = gs_strdup(unplaced(pod));
+	/* a share pod has its card while it shuts down */
+	ret->ending = json_object_get(meta, "deletionTimestamp");
 	ret->over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0 ||
-		    json_object_get(meta, "deletionTimestamp");
+		    (*shadow && ret->ending);
+	ret->runs = strcmp(phase, "Running") == 0;
 	ret->cards = amount(pod, *shadow ? settings->card : GS_RESOURCE_SHARE);
 	ret->of = or_none(*shadow ? pod_annotation(pod, GS_KEY_SHADOW_FOR) : NULL);
 	if (*shadow)

@@ -8,7 +8,12 @@
 #include "controller/shadow_plan.h"
 #include "gpushare/resources.h"
 
-/* How long an agent and the scheduler may take until a placed shadow pod's shares are known. */
+/*
+ * How long a placed shadow pod may take until it runs (its image may have to come first), and then
+ * an agent and the scheduler until its shares are known. Whoever waits longer for them does so for
+ * something else: such a shadow pod holds a card for nobody, and is in the way of a drain.
+ */
+#define START_MS 300000
 #define SETTLE_MS 60000
 
 /* What is numbered. */
@@ -103,12 +108,23 @@ static void look_again(struct planning *p, uint64_t at)
 		p->plan->next_ms = at;
 }
 
+/* When all know of the shares of a shadow pod that is on a node. */
+static uint64_t settles_at(const struct shadow_pod *shadow)
+{
+	return shadow->since + (shadow->ran ? SETTLE_MS : START_MS);
+}
+
+static bool settled(const struct planning *p, const struct shadow_pod *shadow)
+{
+	return shadow->since && p->now >= settles_at(shadow);
+}
+
 /* ---- Share pods. */
 
 /* A scheduler that says nothing of shares waits for something that we can't give. */
 static bool needs_one(const struct shadow_pod *share)
 {
-	return !share->over && !*share->node && share->cards > 0 &&
+	return !share->over && !share->ending && !*share->node && share->cards > 0 &&
 	       strstr(share->why, GS_RESOURCE_SHARE);
 }
 
@@ -146,10 +162,10 @@ static struct supply *find_spare(const struct planning *p, const struct shadow_p
 	return NULL;
 }
 
-static void reserve(struct supply *supply, const struct shadow_pod *share)
+static void reserve(const struct planning *p, struct supply *supply, const struct shadow_pod *share)
 {
 	supply->free -= supply->free < share->cards ? supply->free : share->cards;
-	supply->needed = true;
+	supply->needed |= !settled(p, supply->shadow);
 }
 
 static void tell_supply(struct planning *p, struct shadow_pod *share, const struct supply *supply)
@@ -163,7 +179,8 @@ static void tell_supply(struct planning *p, struct shadow_pod *share, const stru
 		add(p, SHADOW_TELL, share, gs_strdup("a card to be shared is being looked for"));
 	else
 		add(p, SHADOW_TELL, share,
-		    gs_asprintf("a card to be shared is held on node %s", shadow->node));
+		    gs_asprintf("a card to be shared is held on node %s%s", shadow->node,
+				settled(p, shadow) ? ", where it still finds no room" : ""));
 }
 
 static void plan_one(struct planning *p, struct shadow_pod *share)
@@ -219,10 +236,10 @@ static void plan_share(struct planning *p, struct shadow_pod *share)
 	p->plan->waiting++;
 	if (supply) {
 		if (!own)
-			reserve(supply, share);
+			reserve(p, supply, share);
 		tell_supply(p, share, supply);
-		if (supply->shadow->since)
-			look_again(p, supply->shadow->since + SETTLE_MS);
+		if (supply->shadow->since && !settled(p, supply->shadow))
+			look_again(p, settles_at(supply->shadow));
 	} else if (!share->asked && !shares_with_new(p, share)) { /* else its answer comes */
 		plan_one(p, share);
 	}
@@ -242,7 +259,7 @@ static void plan_shares(struct planning *p, struct shadow_pod *const *shares, si
 		struct supply *own = find_own(p, needs[i]);
 
 		if (own)
-			reserve(own, needs[i]);
+			reserve(p, own, needs[i]);
 		if (needs[i]->asked)
 			account_of(p, needs[i])->asked += needs[i]->cards;
 	}
@@ -285,8 +302,9 @@ static void survey(struct planning *p, struct shadow_pod *const *shares, size_t 
 		p->supplies[i].shadow = shadow;
 		if (!*shadow->node)
 			shadow->since = 0;
-		else if (!shadow->since)
+		else if (!shadow->since || (shadow->runs && !shadow->ran))
 			shadow->since = p->now;
+		shadow->ran |= shadow->runs;
 		if (shadow->over)
 			continue;
 		account_of(p, shadow)->held += shadow->cards;
@@ -313,7 +331,7 @@ static void supply_places(struct planning *p)
 		} else {
 			supply->free = shadow->cards * p->rules->share;
 		}
-		if (shadow->over || (shadow->since && p->now - shadow->since >= SETTLE_MS))
+		if (shadow->over || settled(p, shadow))
 			continue;
 		supply->next = place->supplies;
 		place->supplies = supply;

@@ -2,7 +2,8 @@
 /*
  * Which shadow pods there should be: a pure function of the pods. A share pod that the scheduler
  * can't place for want of a share needs one, unless a shadow pod that is on its way serves it too;
- * a shadow pod that nobody needs goes, at once while it holds no card, else after a quiet time.
+ * a shadow pod that nobody needs goes, at once while it holds no card, else after a quiet time. One
+ * is not needed by whom it did not help.
  */
 #ifndef GPUSHARE_CONTROLLER_SHADOW_PLAN_H
 #define GPUSHARE_CONTROLLER_SHADOW_PLAN_H
@@ -24,11 +25,14 @@ struct shadow_pod {
 	char *why; /* what the scheduler says of one that it can't place; "": nothing (yet) */
 	char *of; /* a shadow pod's: the UID of the pod that it was made for */
 	unsigned int cards; /* or shares, that it asks for */
-	bool over; /* it has ended, or is being deleted */
+	bool over; /* it has ended; a shadow pod: or is being deleted */
+	bool ending; /* a share pod: it is being deleted, and uses its card until it has ended */
+	bool runs; /* a shadow pod: its containers do */
 	bool too_large; /* a share pod's: what a shadow pod would inherit; .like is NULL */
 	json_t *like; /* a share pod's: what a shadow pod for it inherits (shadow_make.h) */
 	/* Kept by whoever plans, from one plan to the next: */
-	uint64_t since; /* a shadow pod: since when it is on its node; 0: it is not */
+	uint64_t since; /* a shadow pod: since when it runs, or is on its node; 0: it is on none */
+	bool ran; /* a shadow pod: .since is since when it runs */
 	uint64_t quiet; /* a shadow pod: since when nobody uses it; 0: somebody does */
 	uint64_t later; /* a share pod: nothing is made for it before; a shadow pod: it stays */
 	bool asked; /* one is being made for it, or it is being deleted */

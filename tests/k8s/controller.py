@@ -529,6 +529,10 @@ def test_shadow_story():
     world.admin(op="remove", pod="default/s3")
     until("the pending one goes", lambda: not shadow("u3"))
     world.admin(op="remove", pod="default/s1")
+    # also by one that shuts down
+    p = world.get(PODS % "default" + "/s2")
+    p["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    world.set(PODS % "default" + "/s2", p)
     time.sleep(3)
     need(shadow("u1"), "its card was in use")
     world.admin(op="remove", pod="default/s2")

@@ -60,9 +60,13 @@ static struct shadow_pod *share(const char *uid, const char *node, unsigned int 
 	return shares[n_shares++] = pod(uid, node, n, "", *node ? "" : NO_ROOM);
 }
 
+/* One that has a node runs there. */
 static struct shadow_pod *shadow(const char *uid, const char *node, unsigned int n, const char *of)
 {
-	return shadows[n_shadows++] = pod(uid, node, n, of, "");
+	struct shadow_pod *p = pod(uid, node, n, of, "");
+
+	p->runs = *node;
+	return shadows[n_shadows++] = p;
 }
 
 static void set(char **s, const char *value)
@@ -100,6 +104,7 @@ static void test_nothing(void **state)
 	set(&share("c", "", 1)->why, "");
 	share("d", "", 1)->over = true;
 	share("e", "", 0);
+	share("f", "", 1)->ending = true;
 	plans(1, "");
 }
 
@@ -134,12 +139,44 @@ static void test_its_own(void **state)
 	shadow("s", "", 1, "a");
 	share("a", "", 1);
 	plans(1, "tell a");
-	/* placed, it stays its own however long that takes */
+	/* placed, it stays its own for as long as that may take */
 	set(&shadows[0]->node, "n1");
-	plans(10, "tell a; next 60010");
-	plans(1000000, "tell a; next 60010");
+	plans(10, "tell a; next 300010");
+	plans(60009, "tell a; next 300010");
+	shadows[0]->runs = true;
+	plans(60010, "tell a; next 120010");
+	plans(120009, "tell a; next 120010");
 	set(&shares[0]->node, "n1");
 	plans(1000000, "");
+}
+
+static void test_no_help(void **state)
+{
+	shadow("s", "n1", 1, "a");
+	share("a", "", 1);
+	plans(10, "tell a; next 60010");
+	/* its node takes no more pods, perhaps: the card goes, and then another one is looked for */
+	plans(60010, "tell a; next 61010");
+	plans(61009, "tell a; next 61010");
+	plans(61010, "tell a; delete s");
+	/* one that can't even start is not waited for for ever */
+	shadows[0]->runs = shadows[0]->ran = false;
+	shadows[0]->since = 0;
+	plans(61010, "tell a; next 361010");
+	plans(361010, "tell a; next 362010");
+	/* while somebody else uses it, it stays */
+	share("b", "n1", 1);
+	plans(362010, "tell a");
+}
+
+static void test_ending(void **state)
+{
+	shadow("s", "n1", 1, "a");
+	/* it shuts down, with the card */
+	share("a", "n1", 1)->ending = true;
+	plans(1, "");
+	shares[0]->over = true;
+	plans(2, "next 1002");
 }
 
 static void test_settles(void **state)
@@ -282,6 +319,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_serves_two, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_cards, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_its_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_help, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ending, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_settles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quiet, setup, teardown),
