@@ -48,7 +48,7 @@ trap node_stop EXIT
 sys.path.insert(0, sys.argv[1])
 import protos
 protos.make(sys.argv[2])' "$GS_TOP/tests/k8s" "$NODE_DIR/vendorplugin"
-	controller_packaged admin
+	SHADOW_CARD=fakegpu.example/card controller_packaged admin
 	kubectl_serve
 } >&2
 rc=0

@@ -116,7 +116,8 @@ controller_is_asked() {
 }
 
 # controller_packaged [PLATFORM-USER…]: gpushare-controller with the rights that these manifests
-# give, asked by their webhook; those users may write what only the platform may.
+# give, asked by their webhook; those users may write what only the platform may. SHADOW_CARD is the
+# resource of the cards that are shared, if not NVIDIA's.
 controller_packaged() {
 	local user users=''
 	for user in system:serviceaccount:gpushare-system:gpushare-controller "$@"; do
@@ -130,7 +131,8 @@ controller_packaged() {
 		{"vendor_dirs": ["$GS_TOP/vendors", "$GS_TOP/tests/fakegpu"], "controller": {
 		  "namespace": "gpushare-system", "data_classes": ["gpushare-data"],
 		  "platform_users": [$users], "port": 8443,
-		  "shadow": {"image": "${IMAGE_PAUSE:-none}", "quiet": "5s"},
+		  "shadow": {"image": "${IMAGE_PAUSE:-none}", "quiet": "5s",
+		             "card": "${SHADOW_CARD:-nvidia.com/gpu}"},
 		  "kubernetes": {"server": "$CLUSTER_SERVER", "ca_file": "$NODE_DIR/pki/ca.crt",
 		                 "token_file": "$NODE_DIR/controller.token"}}}
 	EOT
