@@ -45,6 +45,11 @@
 #define PROBE_UNSEEN_MAX 16 /* pods; where there are more, nothing is known */
 /* Below this folder /sys, /proc and /dev are looked for; for tests, so not in any manual. */
 #define PROBE_ROOT_ENV "GPUSHARE_PROBE_ROOT"
+/*
+ * Where the node's own files are, for an agent in a container: vendors' libraries and commands come
+ * from there if it has them. packaging/k8s/base/agent.yaml sets it.
+ */
+#define PROBE_HOST_ENV "GPUSHARE_HOST_ROOT"
 
 /* Values of a card that templates name. */
 struct fields {
@@ -120,6 +125,9 @@ void probe_answer(struct probe *probe, const char *line, size_t len, struct gs_b
 
 /* Where the path really is: below $GPUSHARE_PROBE_ROOT if that is set. The caller frees. */
 char *probe_path(const char *path);
+
+/* $GPUSHARE_HOST_ROOT; NULL: it is not set, or is no absolute path. */
+const char *probe_host(void);
 
 /* The existing paths that match an absolute glob, sorted; without the root. At most 65536. */
 int probe_glob(const char *glob, struct gs_strv *ret, struct gs_err *err);
@@ -197,7 +205,8 @@ void probe_fdinfo_free(struct fdinfo *fdinfo);
 
 /*
  * Runs a command without a shell and gives its output, of at most 256 KiB. -ETIMEDOUT, -EFBIG,
- * -ENOENT: there is no such program; -EIO: it failed. It dies with us.
+ * -ENOENT: there is no such program; -EIO: it failed. It dies with us. One that the host has
+ * (probe_host()) runs with the host's libraries, and finds nothing else than its files.
  */
 int probe_run(const struct gs_strv *argv, unsigned int ms, struct gs_buf *out, struct gs_err *err);
 

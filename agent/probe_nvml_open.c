@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/nvml.h"
 #include "agent/probe.h"
 #include "agent/probe_nvml.h"
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "common/xalloc.h"
 
 /* Each as the newest of its versions that the library has; the first four must be there. */
@@ -78,45 +78,87 @@ static int find_symbols(struct nvml *nvml, const char *library, struct gs_err *e
 	return 0;
 }
 
-/* Where a library is below the root of a driver that came in a container. */
-static void *open_below(const char *root, const char *library)
+/* What dlopen() said of the first file that was there. */
+struct opened {
+	void *library;
+	char *why;
+};
+
+/* The library @path of the tree @root: its real one, for that lies beside what it needs itself. */
+static void open_in(const char *root, const char *path, struct opened *ret)
+{
+	cleanup_free char *real = gs_file_real_in(root, path);
+
+	if (!real)
+		return;
+	ret->library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
+	if (!ret->library && !ret->why)
+		ret->why = gs_strdup(dlerror());
+}
+
+/* Where a library without a folder is below the root of a driver. */
+static void open_below(const char *root, const char *library, struct opened *ret)
 {
 	static const char *const folders[] = { "/usr/lib64", "/usr/lib/x86_64-linux-gnu",
 					       "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/lib64" };
-	void *ret = NULL;
 
-	for (size_t i = 0; i < GS_ARRAY_SIZE(folders) && !ret; i++) {
-		cleanup_free char *path = gs_asprintf("%s%s/%s", root, folders[i], library);
-		cleanup_free char *real = probe_path(path);
+	for (size_t i = 0; i < GS_ARRAY_SIZE(folders) && !ret->library; i++) {
+		cleanup_free char *path = gs_asprintf("%s/%s", folders[i], library);
 
-		if (access(real, R_OK) == 0)
-			ret = dlopen(real, RTLD_NOW | RTLD_LOCAL);
+		open_in(root, path, ret);
 	}
-	return ret;
+}
+
+/* The host's, where we are in a container. */
+static void open_hosts(const char *host, const struct gs_strv *roots, const char *library,
+		       struct opened *ret)
+{
+	if (library[0] == '/') {
+		open_in(host, library, ret);
+		return;
+	}
+	for (size_t i = 0; i < roots->n && !ret->library; i++) {
+		cleanup_free char *root = gs_asprintf("%s%s", host, roots->v[i]);
+
+		open_below(root, library, ret);
+	}
+}
+
+/* Our own, by the loader's rules first. */
+static void open_ours(const struct gs_strv *roots, const char *library, struct opened *ret)
+{
+	cleanup_free char *real = library[0] == '/' ? probe_path(library) : gs_strdup(library);
+
+	ret->library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
+	if (!ret->library && !ret->why)
+		ret->why = gs_strdup(dlerror());
+	for (size_t i = 0; library[0] != '/' && !ret->library && i < roots->n; i++) {
+		cleanup_free char *root = probe_path(roots->v[i]);
+
+		if (roots->v[i][0])
+			open_below(root, library, ret);
+	}
 }
 
 int probe_nvml_open(const struct vendor_side *side, const char *library, struct nvml **ret,
 		    struct gs_err *err)
 {
 	const struct gs_strv *roots = &vendor_side_rules(side)->roots;
+	const char *host = probe_host();
 	struct nvml *nvml = gs_calloc(1, sizeof(*nvml));
-	const char *why;
-	int r;
+	struct opened opened = { 0 };
+	int r = 0;
 
-	if (library[0] == '/') {
-		cleanup_free char *real = probe_path(library);
-
-		nvml->library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
-	} else {
-		nvml->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	}
-	why = nvml->library ? NULL : dlerror();
-	r = why ? gs_err_set(err, ENOENT, "%s", why) : 0;
-	for (size_t i = 0; library[0] != '/' && !nvml->library && i < roots->n; i++)
-		if (roots->v[i][0])
-			nvml->library = open_below(roots->v[i], library);
+	if (host)
+		open_hosts(host, roots, library, &opened);
+	if (!opened.library)
+		open_ours(roots, library, &opened);
+	nvml->library = opened.library;
 	if (nvml->library)
 		r = find_symbols(nvml, library, err);
+	else
+		r = gs_err_set(err, ENOENT, "%s", opened.why);
+	free(opened.why);
 	if (r < 0) {
 		probe_nvml_free(nvml);
 		return r;

@@ -12,13 +12,23 @@
 #include "agent/probe.h"
 #include "common/cleanup.h"
 #include "common/config.h"
+#include "common/file.h"
 #include "common/proc.h"
 #include "common/xalloc.h"
 
 #define OUTPUT_MAX (256 * 1024)
 
+/* Where the program is that we are to run: the root of the host (see probe_host()); NULL: here. */
+static const char *root_of(const char *program)
+{
+	const char *host = probe_host();
+	cleanup_free char *real = host ? gs_file_real_in(host, program) : NULL;
+
+	return real && access(real, X_OK) == 0 ? host : NULL;
+}
+
 /* In the child; no error can be told but by its exit status: 127 as from a shell. */
-_Noreturn static void become(char *const *argv, int out, pid_t parent)
+_Noreturn static void become(const char *root, char *const *argv, int out, pid_t parent)
 {
 	static char *const env[] = { (char *)"PATH=" GS_SYSTEM_PATH, (char *)"LC_ALL=C",
 				     (char *)"HOME=/", NULL };
@@ -33,6 +43,8 @@ _Noreturn static void become(char *const *argv, int out, pid_t parent)
 	/* What a library of ours opened may lack O_CLOEXEC. */
 	for (int fd = 3; fd < 256; fd++)
 		(void)close(fd);
+	if (root && (chroot(root) < 0 || chdir("/") < 0))
+		_exit(127);
 	(void)execve(argv[0], argv, env);
 	_exit(127);
 }
@@ -85,18 +97,18 @@ int probe_run(const struct gs_strv *argv, unsigned int ms, struct gs_buf *out, s
 {
 	cleanup_free char **args = gs_calloc(argv->n + 1, sizeof(*args));
 	uint64_t deadline = gs_boottime_ms() + ms;
-	const char *name = argv->v[0];
+	const char *name = argv->v[0], *root = root_of(name);
 	pid_t pid, self = getpid();
 	int fds[2], status = 0, r;
 
-	if (access(name, X_OK) < 0)
+	if (!root && access(name, X_OK) < 0)
 		return gs_err_errno(err, errno, "%s", name);
 	memcpy(args, argv->v, argv->n * sizeof(*args));
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return gs_err_errno(err, errno, "pipe");
 	pid = fork();
 	if (pid == 0)
-		become(args, fds[1], self);
+		become(root, args, fds[1], self);
 	if (pid < 0) {
 		r = gs_err_errno(err, errno, "fork");
 		(void)close(fds[0]);

@@ -28,6 +28,13 @@ char *probe_path(const char *path)
 	return gs_asprintf("%s%s", root ? root : "", path);
 }
 
+const char *probe_host(void)
+{
+	const char *host = getenv(PROBE_HOST_ENV);
+
+	return host && host[0] == '/' ? host : NULL;
+}
+
 struct walk {
 	const char *glob;
 	struct gs_strv *found;

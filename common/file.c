@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -17,22 +19,30 @@
 /* ".gpushare-", 16 hex digits and the NUL. */
 #define TMP_SUFFIX_MAX 32
 
+/* What a descriptor is called, in @buf; false: it has no name. */
+static bool name_of_fd(int fd, char buf[PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, buf, PATH_MAX - 1);
+	if (n <= 0)
+		return false;
+	buf[n] = '\0';
+	return true;
+}
+
 /*
  * The whole path of @name in @dirfd, for a message: callers work relative to a descriptor, people
  * do not. Only called when something went wrong, so its readlink(2) costs nobody anything.
  */
 static const char *full_path(int dirfd, const char *name, char buf[PATH_MAX])
 {
-	char link[64], dir[PATH_MAX];
-	ssize_t n;
+	char dir[PATH_MAX];
 
-	if (name[0] == '/' || dirfd == AT_FDCWD)
+	if (name[0] == '/' || dirfd == AT_FDCWD || !name_of_fd(dirfd, dir))
 		return name;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
-	n = readlink(link, dir, sizeof(dir) - 1);
-	if (n <= 0)
-		return name;
-	dir[n] = '\0';
 	if (snprintf(buf, PATH_MAX, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name) >= PATH_MAX)
 		return name;
 	return buf;
@@ -53,6 +63,29 @@ static int too_large(struct gs_err *err, int dirfd, const char *path, size_t max
 
 	return gs_err_set(err, EFBIG, "%s is larger than %zu bytes", full_path(dirfd, path, buf),
 			  max);
+}
+
+int gs_file_open_in(const char *root, const char *path, int flags)
+{
+	cleanup_close int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd;
+
+	if (dir < 0)
+		return -errno;
+	fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+char *gs_file_real_in(const char *root, const char *path)
+{
+	cleanup_close int fd = gs_file_open_in(root, path, O_PATH);
+	char name[PATH_MAX];
+
+	return fd >= 0 && name_of_fd(fd, name) ? gs_strdup(name) : NULL;
 }
 
 int gs_file_read(int dirfd, const char *path, int flags, size_t max, char **ret, size_t *ret_len,

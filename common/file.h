@@ -21,6 +21,18 @@ int gs_file_read(int dirfd, const char *path, int flags, size_t max, char **ret,
 		 struct stat *ret_st, struct gs_err *err);
 
 /*
+ * Opens @path (absolute) in the tree @root with the flags of open(2), which may be O_PATH. Links are
+ * followed as they would be were @root "/": none leads out of it. -errno as openat2(2).
+ */
+int gs_file_open_in(const char *root, const char *path, int flags);
+
+/*
+ * Where @path is in the tree @root, once such links are followed: its name without any. The caller
+ * frees. NULL: there is no such file, or it has no name any more.
+ */
+char *gs_file_real_in(const char *root, const char *path);
+
+/*
  * Replaces @name in the directory @dirfd by a new file with @len bytes of @data: an unguessable
  * temporary name ("@name.gpushare-" and 16 hex digits, O_EXCL), owner and mode of @like, fsync,
  * rename. On any error the old file is untouched and the temporary name is gone; a SIGKILL may

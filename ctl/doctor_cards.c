@@ -100,7 +100,7 @@ static void walk(struct nodes *nodes, int dir, const char *path, unsigned int de
 static bool find_nodes(const struct doctor *d, struct gs_catalogue *catalogue, struct nodes *ret)
 {
 	static char *sysfs;
-	cleanup_close int dev = root_open(d->root, "/dev", O_RDONLY | O_DIRECTORY);
+	cleanup_close int dev = gs_file_open_in(d->root, "/dev", O_RDONLY | O_DIRECTORY);
 
 	if (gs_catalogue_load(catalogue, &d->config.vendor_dirs, NULL) < 0)
 		return false;

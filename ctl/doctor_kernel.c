@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "common/klink.h"
 #include "common/kname.h"
 #include "common/xalloc.h"
@@ -152,7 +153,7 @@ void doctor_module(struct doctor *d)
 
 static bool secure_boot(const struct doctor *d)
 {
-	cleanup_close int fd = root_open(
+	cleanup_close int fd = gs_file_open_in(
 		d->root,
 		"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
 		O_RDONLY);
@@ -165,7 +166,7 @@ static bool secure_boot(const struct doctor *d)
 static int is_signed(const struct doctor *d, const char *file)
 {
 	static const char magic[] = "~Module signature appended~\n";
-	cleanup_close int fd = root_open(d->root, file, O_RDONLY);
+	cleanup_close int fd = gs_file_open_in(d->root, file, O_RDONLY);
 	size_t len = strlen(file);
 	char end[sizeof(magic) - 1];
 	off_t size;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "common/json.h"
 #include "common/xalloc.h"
 #include "ctl/doctor.h"
@@ -100,7 +101,7 @@ void doctor_kubelet(struct doctor *d)
 		{ "/var/lib/kubelet/device-plugins/kubelet.sock",
 		  "no device plugin can offer cards" },
 	};
-	cleanup_close int seen = root_open(d->root, sockets[0].path, O_PATH);
+	cleanup_close int seen = gs_file_open_in(d->root, sockets[0].path, O_PATH);
 	size_t before = d->n;
 	struct stat st;
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "common/xalloc.h"
 #include "ctl/doctor.h"
 #include "ctl/root.h"
@@ -64,8 +65,8 @@ static bool same_bytes(int a, int b)
 /* Is it gpushare-runtime, by inode or by its bytes? */
 static bool is_ourselves(const struct doctor *d, const char *path)
 {
-	cleanup_close int a = root_open(d->root, path, O_RDONLY);
-	cleanup_close int b = root_open(d->root, d->node.binary, O_RDONLY);
+	cleanup_close int a = gs_file_open_in(d->root, path, O_RDONLY);
+	cleanup_close int b = gs_file_open_in(d->root, d->node.binary, O_RDONLY);
 	struct stat sa, sb;
 
 	if (a < 0 || b < 0 || fstat(a, &sa) < 0 || fstat(b, &sb) < 0)

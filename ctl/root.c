@@ -3,12 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -21,21 +19,6 @@
 /* What /proc and /sys say in one line. */
 #define LINE_LEN_MAX 65536
 
-int root_open(const char *root, const char *path, int flags)
-{
-	cleanup_close int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd;
-
-	if (dir < 0)
-		return -errno;
-	fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
-	return fd < 0 ? -errno : (int)fd;
-}
-
 char *root_path(const char *root, const char *path)
 {
 	return gs_asprintf("%s%s", strcmp(root, "/") == 0 ? "" : root, path);
@@ -43,7 +26,7 @@ char *root_path(const char *root, const char *path)
 
 bool root_stat(const char *root, const char *path, struct stat *ret)
 {
-	cleanup_close int fd = root_open(root, path, O_PATH);
+	cleanup_close int fd = gs_file_open_in(root, path, O_PATH);
 
 	return fd >= 0 && fstat(fd, ret) == 0;
 }
@@ -74,32 +57,26 @@ static const char *name_of(const char *path)
 static int locate(const char *root, const char *path, int *ret_dir, char **ret_name,
 		  struct gs_err *err)
 {
-	cleanup_close int fd = root_open(root, path, O_PATH);
+	cleanup_close int fd = gs_file_open_in(root, path, O_PATH);
 	cleanup_close int link = -1;
 	cleanup_free char *real = NULL, *dir = NULL;
-	char text[4096], self[32];
-	ssize_t n;
 
-	if (fd >= 0) {
-		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-		n = readlink(self, text, sizeof(text) - 1);
-		if (n < 0)
-			return gs_err_errno(err, errno, "%s", self);
-		text[n] = 0;
-		dir = dir_of(text);
+	if (fd < 0 && fd != -ENOENT)
+		return gs_err_errno(err, -fd, "%s", path);
+	real = fd >= 0 ? gs_file_real_in(root, path) : NULL;
+	if (real) {
+		dir = dir_of(real);
 		*ret_dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (*ret_dir < 0)
 			return gs_err_errno(err, errno, "%s", dir);
-		*ret_name = gs_strdup(name_of(text));
+		*ret_name = gs_strdup(name_of(real));
 		return 0;
 	}
-	if (fd != -ENOENT)
-		return gs_err_errno(err, -fd, "%s", path);
-	link = root_open(root, path, O_PATH | O_NOFOLLOW);
+	link = gs_file_open_in(root, path, O_PATH | O_NOFOLLOW);
 	if (link >= 0)
 		return gs_err_set(err, EINVAL, "%s: a link that leads nowhere", path);
 	dir = dir_of(path);
-	*ret_dir = root_open(root, dir, O_RDONLY | O_DIRECTORY);
+	*ret_dir = gs_file_open_in(root, dir, O_RDONLY | O_DIRECTORY);
 	if (*ret_dir < 0)
 		return gs_err_errno(err, -*ret_dir, "%s", path);
 	*ret_name = gs_strdup(name_of(path));
@@ -134,7 +111,7 @@ int root_read(const char *root, const char *path, char **ret, struct gs_err *err
 
 char *root_line(const char *root, const char *path)
 {
-	cleanup_close int fd = root_open(root, path, O_RDONLY);
+	cleanup_close int fd = gs_file_open_in(root, path, O_RDONLY);
 	cleanup_free char *text = gs_malloc(LINE_LEN_MAX + 1);
 	size_t len = 0;
 	ssize_t n;
@@ -156,7 +133,7 @@ char *root_line(const char *root, const char *path)
 static int make_dirs(const char *root, const char *path, struct gs_strv *made, struct gs_err *err)
 {
 	cleanup_free char *above = NULL;
-	cleanup_close int dir = root_open(root, path, O_PATH | O_DIRECTORY);
+	cleanup_close int dir = gs_file_open_in(root, path, O_PATH | O_DIRECTORY);
 	cleanup_close int parent = -1;
 	int r;
 
@@ -168,7 +145,7 @@ static int make_dirs(const char *root, const char *path, struct gs_strv *made, s
 	r = make_dirs(root, above, made, err);
 	if (r < 0)
 		return r;
-	parent = root_open(root, above, O_RDONLY | O_DIRECTORY);
+	parent = gs_file_open_in(root, above, O_RDONLY | O_DIRECTORY);
 	if (parent < 0)
 		return gs_err_errno(err, -parent, "%s", above);
 	if (mkdirat(parent, name_of(path), 0755) < 0)
@@ -227,7 +204,7 @@ int root_remove(const char *root, const char *path, struct gs_err *err)
 void root_rmdir(const char *root, const char *path)
 {
 	cleanup_free char *above = dir_of(path);
-	cleanup_close int dir = root_open(root, above, O_RDONLY | O_DIRECTORY);
+	cleanup_close int dir = gs_file_open_in(root, above, O_RDONLY | O_DIRECTORY);
 
 	if (dir >= 0)
 		(void)unlinkat(dir, name_of(path), AT_REMOVEDIR);

@@ -15,12 +15,6 @@
 /* What a configuration of some runtime may be long. */
 #define ROOT_FILE_MAX (1024 * 1024)
 
-/*
- * Opens @path (absolute, as the node sees it) below @root with the flags of open(2), which may be
- * O_PATH. -errno as openat2(2).
- */
-int root_open(const char *root, const char *path, int flags);
-
 /* "@root@path" for what follows links by itself; the caller frees. */
 char *root_path(const char *root, const char *path);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,26 @@ void fakecards_link(const char *root, const char *path, const char *to)
 	}
 	(void)unlink(tmpdir_path(root, path));
 	assert_int_equal(symlink(to, tmpdir_path(root, path)), 0);
+}
+
+void fakecards_copy(const char *root, const char *path, const char *name)
+{
+	cleanup_free char *from =
+		gs_asprintf("%s%s", name[0] == '/' ? "" : "build/programs/", name);
+	cleanup_free char *data = NULL;
+	struct stat st;
+	size_t len;
+	int fd;
+
+	if (gs_file_read(AT_FDCWD, from, 0, 64 << 20, &data, &len, &st, NULL) < 0)
+		fail_msg("%s is not built", from);
+	tmpdir_write(root, path, "");
+	/* a new file: somebody may have the old one loaded */
+	assert_int_equal(unlink(tmpdir_path(root, path)), 0);
+	fd = open(tmpdir_path(root, path), O_WRONLY | O_CREAT | O_CLOEXEC, st.st_mode & 07777);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), len);
+	(void)close(fd);
 }
 
 void fakecards_set(const char *root, unsigned int n, const char *file, const char *text)

@@ -26,6 +26,9 @@ void fakecards_set(const char *root, unsigned int n, const char *file, const cha
 /* Makes <root>/@path a symbolic link to @to, with the folders before it, unless it is that. */
 void fakecards_link(const char *root, const char *path, const char *to);
 
+/* Makes <root>/@path a copy of @name, a file of build/programs if that is no absolute path. */
+void fakecards_copy(const char *root, const char *path, const char *name);
+
 /* Puts the entry tests/fakegpu/fakegpu.json, or the text @entry, into the catalogue. */
 void fakecards_fakegpu(const char *root);
 void fakecards_vendor(const char *root, const char *file, const char *entry);

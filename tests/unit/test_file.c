@@ -611,6 +611,31 @@ static void test_opendirat_leaks_nothing(void **state)
 	assert_int_equal(count_descriptors(), before);
 }
 
+static void test_links_stay_in_their_tree(void **state)
+{
+	cleanup_free char *real = NULL, *wanted = NULL;
+	int fd;
+
+	tmpdir_write(*state, "tree/usr/x", "inside");
+	tmpdir_write(*state, "outside", "");
+	assert_int_equal(symlink("/usr/x", tmpdir_path(*state, "tree/absolute")), 0);
+	assert_int_equal(symlink("../../../usr/x", tmpdir_path(*state, "tree/usr/relative")), 0);
+	assert_int_equal(symlink("../outside", tmpdir_path(*state, "tree/out")), 0);
+	wanted = gs_strdup(tmpdir_path(*state, "tree/usr/x"));
+	real = gs_file_real_in(tmpdir_path(*state, "tree"), "/absolute");
+	assert_string_equal(real, wanted);
+	free(real);
+	real = gs_file_real_in(tmpdir_path(*state, "tree"), "/usr/relative");
+	assert_string_equal(real, wanted);
+	assert_null(gs_file_real_in(tmpdir_path(*state, "tree"), "/out"));
+	assert_null(gs_file_real_in(tmpdir_path(*state, "none"), "/x"));
+	assert_int_equal(gs_file_open_in(tmpdir_path(*state, "tree"), "/out", O_RDONLY), -ENOENT);
+	assert_int_equal(gs_file_open_in(tmpdir_path(*state, "none"), "/x", O_RDONLY), -ENOENT);
+	fd = gs_file_open_in(tmpdir_path(*state, "tree"), "/absolute", O_RDONLY);
+	assert_true(fd >= 0);
+	(void)close(fd);
+}
+
 static bool no_b(const char *name)
 {
 	return name[0] && name[0] != 'b';
@@ -666,6 +691,7 @@ int main(void)
 		T(test_link_is_no_directory),
 		T(test_sub_cannot_leave_the_directory),
 		T(test_opendirat_leaks_nothing),
+		T(test_links_stay_in_their_tree),
 		T(test_names_are_cut_picked_and_sorted),
 	};
 

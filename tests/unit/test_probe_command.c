@@ -97,6 +97,35 @@ static void failures_are_told(void **state)
 	assert_int_equal(run(s, tmpdir_path(s->root, "x"), 5000, &out, &err), -EIO);
 }
 
+/* An agent in a container: the host's program runs as on the host. */
+static void programs_of_the_host(void **state)
+{
+	struct scene *s = *state;
+	cleanup_buf struct gs_buf out = { 0 };
+	cleanup_strv struct gs_strv argv = { 0 };
+	struct gs_err err = { 0 };
+
+	if (geteuid() != 0) {
+		print_message("needs root\n");
+		skip();
+	}
+	gs_strv_add(&argv, "/usr/local/bin/tool");
+	gs_strv_add(&argv, "/only-here");
+	tmpdir_write(s->root, "only-here", "");
+	fakecards_copy(s->root, "opt/tool-1.0", "probe");
+	fakecards_link(s->root, "usr/local/bin/tool", "/opt/tool-1.0");
+	assert_int_equal(probe_run(&argv, 5000, &out, &err), -ENOENT);
+	assert_int_equal(setenv(PROBE_HOST_ENV, s->root, 1), 0);
+	assert_int_equal(probe_run(&argv, 5000, &out, &err), 0);
+	assert_string_equal(out.data, "/only-here OK\n");
+	/* One that the host lacks is our own. */
+	gs_strv_free(&argv);
+	gs_buf_free(&out);
+	gs_strv_add(&argv, "/bin/pwd");
+	assert_int_equal(probe_run(&argv, 5000, &out, &err), 0);
+	assert_int_equal(unsetenv(PROBE_HOST_ENV), 0);
+}
+
 static bool alive(struct scene *s, const char *pid_file)
 {
 	cleanup_free char *text = NULL;
@@ -269,13 +298,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(runs_without_a_shell),
-		T(failures_are_told),
-		T(one_that_hangs_is_killed_with_all_it_started),
-		T(output_is_bounded),
-		T(cards_of_a_list),
-		T(rubbish_in_a_list),
-		T(numbers_in_an_output),
+		T(runs_without_a_shell), T(failures_are_told),
+		T(programs_of_the_host), T(one_that_hangs_is_killed_with_all_it_started),
+		T(output_is_bounded),	 T(cards_of_a_list),
+		T(rubbish_in_a_list),	 T(numbers_in_an_output),
 	};
 
 	return cmocka_run_group_tests_name("probe_command", tests, NULL, NULL);

@@ -36,12 +36,7 @@ struct scene {
 
 static void use_library(const struct scene *s, const char *library)
 {
-	cleanup_free char *path = gs_asprintf("build/programs/%s", library);
-	cleanup_free char *real = realpath(path, NULL);
-
-	if (!real)
-		fail_msg("%s is not built", path);
-	fakecards_link(s->root, "run/driver/usr/lib64/libfakenvml.so", real);
+	fakecards_copy(s->root, "run/driver/usr/lib64/libfakenvml.so", library);
 }
 
 static int setup(void **state)
@@ -365,9 +360,81 @@ static void no_library_or_no_driver(void **state)
 	json_decref(a);
 	/* No NVML at all. */
 	assert_true(dladdr((void *)&json_object, &other));
-	fakecards_link(s->root, "run/driver/usr/lib64/libfakenvml.so", other.dli_fname);
+	use_library(s, other.dli_fname);
 	a = cards(s);
 	assert_string_equal(fakecards_text(a, "error"), "libfakenvml.so has no nvmlInit_v2()");
+	json_decref(a);
+}
+
+/* An agent in a container, which has no such library: the host's, by links as the host sees them. */
+static void library_of_the_host(void **state)
+{
+	struct scene *s = *state;
+	cleanup_free char *host = gs_asprintf("%s/host", s->root);
+	json_t *a;
+
+	assert_int_equal(unlink(tmpdir_path(s->root, "run/driver/usr/lib64/libfakenvml.so")), 0);
+	fakecards_copy(s->root, "host/usr/lib/vendor/current/libfakenvml.so.7", "libfakenvml.so");
+	fakecards_link(s->root, "host/usr/lib64/libfakenvml.so", "/etc/alternatives/nvml");
+	fakecards_link(s->root, "host/etc/alternatives/nvml",
+		       "/usr/lib/vendor/current/libfakenvml.so.7");
+	a = cards(s);
+	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 0);
+	json_decref(a);
+	assert_int_equal(setenv(PROBE_HOST_ENV, host, 1), 0);
+	a = cards(s);
+	assert_null(fakecards_text(a, "error"));
+	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 2);
+	json_decref(a);
+
+	/* A driver that came in a container of its own lies below the host's root, too. */
+	probe_free(&s->probe);
+	fakecards_tell(&s->probe, entry);
+	assert_int_equal(unlink(tmpdir_path(s->root, "host/usr/lib64/libfakenvml.so")), 0);
+	fakecards_copy(s->root, "host/run/driver/usr/lib64/libfakenvml.so", "libfakenvml.so");
+	a = cards(s);
+	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 2);
+	json_decref(a);
+
+	/* One that can't be loaded is named; what the container has itself is taken instead. */
+	probe_free(&s->probe);
+	fakecards_tell(&s->probe, entry);
+	assert_int_equal(unlink(tmpdir_path(s->root, "proc")), 0);
+	tmpdir_write(s->root, "proc/devices", "Character devices:\n195 fakenv\n");
+	tmpdir_write(s->root, "host/run/driver/usr/lib64/libfakenvml.so", "no library");
+	a = cards(s);
+	assert_non_null(strstr(fakecards_text(a, "error"), "/host/run/driver/usr/lib64/"));
+	json_decref(a);
+	use_library(s, "libfakenvml.so");
+	a = cards(s);
+	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 2);
+	json_decref(a);
+	assert_int_equal(unsetenv(PROBE_HOST_ENV), 0);
+}
+
+/* The same with the library's whole path, as other makers have it. */
+static void library_of_the_host_by_its_path(void **state)
+{
+	struct scene *s = *state;
+	cleanup_free char *host = gs_asprintf("%s/host", s->root);
+	cleanup_free char *text = NULL;
+	json_t *a;
+
+	text = gs_strdup(entry);
+	for (char *at = text; (at = strstr(at, "\"libfakenvml.so\""));)
+		memcpy(at, "\"/corex/nvml.so\"", strlen("\"/corex/nvml.so\""));
+	probe_free(&s->probe);
+	fakecards_tell(&s->probe, text);
+	fakecards_copy(s->root, "host/corex/nvml.so", "libfakenvml.so");
+	assert_int_equal(setenv(PROBE_HOST_ENV, host, 1), 0);
+	a = cards(s);
+	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 2);
+	json_decref(a);
+	assert_int_equal(unsetenv(PROBE_HOST_ENV), 0);
+	probe_free(&s->probe);
+	fakecards_tell(&s->probe, text);
+	a = cards(s);
+	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 0);
 	json_decref(a);
 }
 
@@ -375,10 +442,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(whole_cards),		 T(slices_are_cards),
-		T(load_and_processes),	 T(one_lost_card_is_not_all),
-		T(other_makers_library), T(no_library_or_no_driver),
+		T(whole_cards),
+		T(slices_are_cards),
+		T(load_and_processes),
+		T(one_lost_card_is_not_all),
+		T(other_makers_library),
+		T(no_library_or_no_driver),
 		T(load_of_processes),
+		T(library_of_the_host),
+		T(library_of_the_host_by_its_path),
 	};
 
 	return cmocka_run_group_tests_name("probe_nvml", tests, NULL, NULL);
