@@ -13,10 +13,11 @@ setup_file() {
 	control_start
 	devices_create
 	# On a real node systemd does that.
-	node_exec /bin/mount --make-shared /run
+	node_exec /bin/mount --make-rshared /
 	kubelet_start
 	network_plugins
 	packaged_files
+	installed_driver
 	containerd_ctr -n k8s.io images import "$OUR_IMAGES" >/dev/null
 	vendor_plugin_start
 	within 60 node_has nvidia.com/gpu 2
@@ -39,6 +40,22 @@ teardown() {
 
 teardown_file() {
 	node_stop
+}
+
+# installed_driver: one more vendor, whose library is on the node alone, behind a link as it is
+# there; of its two cards one has a node.
+installed_driver() {
+	local dir=/opt/acme
+	node_exec /bin/mkdir -p "$dir/usr/lib64" "$dir/current"
+	node_exec /bin/cp "$GS_TOP/build/programs/libfakenvml.so" "$dir/current/libacme.so.7"
+	node_exec /bin/ln -s /current/libacme.so.7 "$dir/usr/lib64/libacme.so"
+	node_exec /bin/mknod /dev/acme3 c 1 3
+	node_exec /bin/sh -c 'cat >/var/lib/gpushare/vendors/acme.json' <<-'EOT'
+		{"name": "acme", "title": "x", "mount_roots": ["", "/opt/acme"],
+		 "nodes": [{"glob": "/dev/acme[0-9]*", "kind": "card"}],
+		 "inventory": {"source": "nvml", "library": "libacme.so", "id": "{uuid}"},
+		 "load": {"source": "nvml", "library": "libacme.so", "processes": "nvml"}}
+	EOT
 }
 
 # ours_say: what controller and agent wrote.
@@ -67,6 +84,16 @@ containers() {
 		--for='jsonpath={.status.numberReady}=1'
 	kubectl wait -n gpushare-system --timeout=100s deployment/gpushare-controller \
 		--for='jsonpath={.status.readyReplicas}=2'
+}
+
+@test "daemonset: the agent finds cards by a library that is on the node alone" {
+	within 30 agent_shows acme-GPU-0000
+}
+
+# agent_shows CARD
+agent_shows() {
+	kubectl exec -n gpushare-system daemonset/gpushare-agent -- gpusharectl inspect |
+		grep -q "$1"
 }
 
 @test "daemonset: the Helm chart would change nothing in it" {
