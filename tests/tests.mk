@@ -91,7 +91,9 @@ check: ## all tests that this machine can run [root]
 	$(build_san)
 	@packaging/deps.sh --if-root vm node deb
 	@tests/vm/choose.sh
-	@tests/run harness unit+controller+ctl golden san-unit+san-golden packages runtime vm+node
+	@tests/k8s/cluster.sh --build-beside \
+		tests/run harness unit+controller+ctl golden san-unit+san-golden packages runtime \
+		vm+node+k8s-main
 
 check-unit: ## unit tests, controller, gpusharectl, the test runner and the linters
 	$(needs)

@@ -5,6 +5,8 @@
 #
 #	source tests/k8s/cluster.sh          for tests: cluster_start … node_stop
 #	tests/k8s/cluster.sh --build         only builds Kubernetes, unless the cache has it
+#	tests/k8s/cluster.sh --build-beside COMMAND…
+#	                                     the same while that runs, behind it in priority
 #	tests/k8s/cluster.sh [COMMAND…]      a cluster for as long as that runs (a shell); kubectl
 #	                                     is in its PATH, and knows it
 
@@ -24,16 +26,38 @@ cluster_start() {
 	kubelet_start
 }
 
-cluster_main() {
+# cluster_build_beside COMMAND…: tests wait for most of their time, and building takes ten minutes of
+# a processor. Whoever needs it then waits for the rest, or finds out why there is none.
+cluster_build_beside() {
 	local rc=0
-	trap node_stop EXIT
-	kubelet_wants || {
+	# a group of its own, so that all of it can be ended
+	set -m
+	nice -n 5 "${BASH_SOURCE[0]}" --build </dev/null >/dev/null 2>&1 &
+	set +m
+	# shellcheck disable=SC2064 # this one
+	trap "kill -- -$! 2>/dev/null || true" EXIT
+	"$@" || rc=$?
+	return "$rc"
+}
+
+cluster_main() {
+	local rc=0 wants=kubelet_wants
+	case ${1:-} in
+	--build-beside)
+		shift
+		cluster_build_beside "$@"
+		return
+		;;
+	--build) wants=control_wants ;;
+	*) trap node_stop EXIT ;;
+	esac
+	"$wants" || {
 		echo "cluster.sh: ${WHY_SKIPPED:-it should have worked}" >&2
 		# Where it can't be built the tests say that they are skipped.
-		[[ ${1:-} == --build && -n ${WHY_SKIPPED:-} ]]
+		[[ $wants == control_wants && -n ${WHY_SKIPPED:-} ]]
 		return
 	}
-	[[ ${1:-} != --build ]] || return 0
+	[[ $wants != control_wants ]] || return 0
 	cluster_start
 	mkdir "$NODE_DIR/bin"
 	ln -s "$KUBE/kube" "$NODE_DIR/bin/kubectl"

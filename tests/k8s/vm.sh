@@ -17,6 +17,8 @@ source "$(dirname "$0")/cluster.sh"
 }
 kernel=$1 script=$(basename "$2" .sh)
 
+# Beside a suite of the node alone.
+export NODE_OUT=$GS_TOP/build/cluster
 # Outside of the node's namespaces, where everything has its place.
 build=0
 control_wants || {
@@ -25,7 +27,7 @@ control_wants || {
 	exit 0
 }
 [[ -n ${NODE_BUILT:-} ]] ||
-	why=$("$GS_TOP/tests/node/build.sh" "$kernel" "$GS_TOP/build/node/$kernel") || build=$?
+	why=$("$GS_TOP/tests/node/build.sh" "$kernel" "$NODE_OUT/$kernel") || build=$?
 if ((build != 0)); then
 	((build == 77)) || exit 1
 	echo "1..0 # SKIP $why"

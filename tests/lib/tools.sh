@@ -64,10 +64,10 @@ tools_build() {
 	if [[ ! -e $out/.complete ]]; then
 		mkdir -p "$cache/tools"
 		log=$cache/tools/$name-$key.log
-		# Two test files may want the same tools at once.
+		# Two test files may want the same tools at once, and one may be making them ahead.
 		(
 			flock -n 9 || {
-				echo "$name: waiting for another run that builds tools" >&2
+				echo "$name: waiting for another run that builds it" >&2
 				flock 9
 			}
 			[[ ! -e $out/.complete ]] || exit 0
@@ -78,10 +78,11 @@ tools_build() {
 			GOCACHE=$("$go" env GOCACHE) GOMODCACHE=$("$go" env GOMODCACHE)
 			export GOCACHE=${GOCACHE:-$cache/go-build}
 			export GOMODCACHE=${GOMODCACHE:-$cache/go-mod}
-			timeout "$limit" "$go" build -p "$(nproc)" -trimpath -buildvcs=false \
+			# in our process group, with which it ends
+			timeout --foreground "$limit" "$go" build -p "$(nproc)" -trimpath -buildvcs=false \
 				-ldflags '-s -w' "${flags[@]}" -o "$out/" tool >"$log" 2>&1 &&
 				touch "$out/.complete"
-		) 9>"$cache/tools/.lock" || {
+		) 9>"$cache/tools/.$name.lock" || {
 			if grep -qE 'dial tcp|no such host|refused|i/o timeout' "$log"; then
 				echo "no Go module proxy can be reached to build $name"
 				return 77

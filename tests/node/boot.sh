@@ -39,7 +39,7 @@ fi
 name=$1
 shift
 kernel_line "$name"
-build=$VM_TOP/build/node/$name
+build=$NODE_OUT/$name
 smp=2 mem=2048 thread=single cgroup=v2 append='' limit=300 log='' shell='' cluster=''
 modules=(fakegpu gpushare) agent=1 extra=() command=()
 while (($# > 0)); do

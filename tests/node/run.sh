@@ -22,7 +22,7 @@ fi
 kernel=${1##*/}
 shift
 kernel_line "$kernel"
-out=$VM_TOP/build/node/$kernel
+out=$NODE_OUT/$kernel
 
 suite_boot() {
 	"$NODE_DIR/boot.sh" "$kernel" "$@"

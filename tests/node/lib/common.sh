@@ -17,4 +17,6 @@ source "$NODE_DIR/lib/image.sh"
 source "$NODE_DIR/lib/boot.sh"
 # shellcheck disable=SC2034 # for those who source this
 NODE_CACHE=${VM_CACHE%/vm}/node
+# Below it, by kernel, is what is built for a boot. Those who build at the same time need two.
+NODE_OUT=${NODE_OUT:-$VM_TOP/build/node}
 vm_me=node/${0##*/}
