@@ -108,7 +108,7 @@ node_wait() {
 
 # Ends every process of the node, takes its cgroups and its folder away. May be called twice.
 node_stop() {
-	local waited=0
+	local waited=0 folder
 	[[ -n ${NODE_DIR:-} && -d $NODE_DIR ]] || return 0
 	if [[ -s $NODE_DIR/pid ]]; then
 		kill -KILL "$NODE_PID" 2>/dev/null || true
@@ -120,7 +120,11 @@ node_stop() {
 	fi
 	node_remove_cgroups
 	if [[ -e $NODE_DIR/made ]]; then
-		xargs -r rmdir --ignore-fail-on-non-empty -- <"$NODE_DIR/made" || true
+		while IFS= read -r folder; do
+			# Its removal would take away what another node has mounted there.
+			grep -qsF " $folder " /proc/[0-9]*/mountinfo ||
+				rmdir --ignore-fail-on-non-empty "$folder" || true
+		done <"$NODE_DIR/made"
 	fi
 	rm -rf --one-file-system "$NODE_DIR"
 }
