@@ -21,8 +21,8 @@ int gs_file_read(int dirfd, const char *path, int flags, size_t max, char **ret,
 		 struct stat *ret_st, struct gs_err *err);
 
 /*
- * Opens @path (absolute) in the tree @root with the flags of open(2), which may be O_PATH. Links are
- * followed as they would be were @root "/": none leads out of it. -errno as openat2(2).
+ * Opens @path (absolute) in the tree @root with the flags of open(2), which may be O_PATH. Links
+ * are followed as they would be were @root "/": none leads out of it. -errno as openat2(2).
  */
 int gs_file_open_in(const char *root, const char *path, int flags);
 

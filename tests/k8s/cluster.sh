@@ -26,8 +26,8 @@ cluster_start() {
 	kubelet_start
 }
 
-# cluster_build_beside COMMAND…: tests wait for most of their time, and building takes ten minutes of
-# a processor. Whoever needs it then waits for the rest, or finds out why there is none.
+# cluster_build_beside COMMAND…: tests wait for most of their time, and building takes ten minutes
+# of a processor. Whoever needs it then waits for the rest, or finds out why there is none.
 cluster_build_beside() {
 	local rc=0
 	# a group of its own, so that all of it can be ended

@@ -79,8 +79,9 @@ tools_build() {
 			export GOCACHE=${GOCACHE:-$cache/go-build}
 			export GOMODCACHE=${GOMODCACHE:-$cache/go-mod}
 			# in our process group, with which it ends
-			timeout --foreground "$limit" "$go" build -p "$(nproc)" -trimpath -buildvcs=false \
-				-ldflags '-s -w' "${flags[@]}" -o "$out/" tool >"$log" 2>&1 &&
+			timeout --foreground "$limit" "$go" build -p "$(nproc)" -trimpath \
+				-buildvcs=false -ldflags '-s -w' "${flags[@]}" -o "$out/" tool \
+				>"$log" 2>&1 &&
 				touch "$out/.complete"
 		) 9>"$cache/tools/.$name.lock" || {
 			if grep -qE 'dial tcp|no such host|refused|i/o timeout' "$log"; then

@@ -366,7 +366,7 @@ static void no_library_or_no_driver(void **state)
 	json_decref(a);
 }
 
-/* An agent in a container, which has no such library: the host's, by links as the host sees them. */
+/* An agent in a container that has no such library: the host's, by links as the host sees them. */
 static void library_of_the_host(void **state)
 {
 	struct scene *s = *state;

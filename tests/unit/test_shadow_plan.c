@@ -155,7 +155,7 @@ static void test_no_help(void **state)
 	shadow("s", "n1", 1, "a");
 	share("a", "", 1);
 	plans(10, "tell a; next 60010");
-	/* its node takes no more pods, perhaps: the card goes, and then another one is looked for */
+	/* its node takes no more pods, perhaps: the card goes, then another one is looked for */
 	plans(60010, "tell a; next 61010");
 	plans(61009, "tell a; next 61010");
 	plans(61010, "tell a; delete s");
