@@ -217,6 +217,11 @@ void spawner_kill(struct spawner *spawner, struct spawner_child *child)
 		(void)kill(spawner->pid, SIGKILL);
 }
 
+size_t spawner_children(const struct spawner *spawner)
+{
+	return spawner->n;
+}
+
 void spawner_free(struct spawner *spawner)
 {
 	if (!spawner)

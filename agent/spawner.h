@@ -46,6 +46,9 @@ int spawner_run(struct spawner *spawner, const char *const argv[], int in, int o
 /* SIGKILL to a child and to all of its process group. @ended comes when it is dead. */
 void spawner_kill(struct spawner *spawner, struct spawner_child *child);
 
+/* Children whose @ended has not come yet. */
+size_t spawner_children(const struct spawner *spawner);
+
 /*
  * Ends the spawner and all children; no @ended comes any more. Freed once the loop has closed its
  * handle. NULL is none.

@@ -6,7 +6,7 @@
 #
 # Status 1: a target was missed; the last line names it.
 #
-#	PARTS		which of these (return idle kubelet)
+#	PARTS		which of these (return idle plugins kubelet)
 #	PAIRS		how many returns are measured (10)
 #	CONTAINERS	on the node where nothing happens (200), with eight cards
 #	IDLE		seconds for which that is looked at (60)
@@ -22,7 +22,7 @@ source tests/vm/lib/common.sh
 # shellcheck source=tests/vm/lib/kernel.sh
 source tests/vm/lib/kernel.sh
 
-parts=${PARTS:-return idle kubelet} pairs=${PAIRS:-10} deletes=${DELETES:-3}
+parts=${PARTS:-return idle plugins kubelet} pairs=${PAIRS:-10} deletes=${DELETES:-3}
 containers=${CONTAINERS:-200} idle=${IDLE:-60}
 kernel=6.1
 build=$VM_TOP/build/vm/$kernel
@@ -88,6 +88,17 @@ $(value probe_rss_kib)"
 	metric agent_cpu_permille "$(ratio "$(value idle_ns)" "$ns")" permille "<= 1" \
 		"of a processor that does an instruction a nanosecond, for $(value idle_s) s; with \
 its probes $(ratio "$(value idle_ns_all)" "$ns")"
+}
+
+# The same with device plugins at a kubelet, for which gRPC's library has threads and memory.
+part_plugins() {
+	local ns
+	guest idle.sh 1200 CONTAINERS="$containers" IDLE="$idle" PLUGINS=1
+	metric agent_plugins_rss_kib "$(value rss_kib)" KiB "<= 28672" \
+		"as agent_rss_kib, with device plugins at a kubelet"
+	ns="($(value idle_s) * 1e6)"
+	metric agent_plugins_cpu_permille "$(ratio "$(value idle_ns)" "$ns")" permille "" \
+		"as agent_cpu_permille, with them"
 }
 
 part_kubelet() {

@@ -1,7 +1,8 @@
 # shellcheck shell=dash
 # SPDX-License-Identifier: Apache-2.0
 # The guest's second part of bench-agent.sh: an agent whose node has many containers and eight
-# cards, and nothing happens. Prints "NAME VALUE" lines. CONTAINERS, IDLE: see there.
+# cards, and nothing happens. Prints "NAME VALUE" lines. CONTAINERS, IDLE: see there. PLUGINS=1: a
+# kubelet has its device plugins.
 # shellcheck disable=SC2086,SC2154
 . /vm/suite/lib.sh
 . /vm/suite/containers.inc
@@ -16,8 +17,15 @@ wrong() {
 }
 
 node_up cards=8 || wrong "no node"
+kubelet=$node/kubelet section=''
+if [ -n "$PLUGINS" ]; then
+	mkdir -p $kubelet/device-plugins $kubelet/pod-resources
+	: >$node/uses
+	kubelet serve $kubelet $node/uses >$node/kubelet.out 2>&1 &
+	section="\"agent\": {\"device_plugins\": {\"kubelet_dir\": \"$kubelet\"}},"
+fi
 cat >/etc/gpushare/config.json <<-END
-	{"next": ["/vm/extra/sleeper"], "cri": "none", "vendor_dirs": ["$node/vendors.d"],
+	{"next": ["/vm/extra/sleeper"], "cri": "none", "vendor_dirs": ["$node/vendors.d"], $section
 	 "log": {"level": "info", "file": "$agent_log"}}
 END
 
@@ -45,6 +53,10 @@ watched() {
 }
 wait_for 120 watched || wrong "$(kt dump | grep -c '^watch ') of $CONTAINERS are watched"
 cut -d' ' -f1 /proc/uptime | sed 's/^/watched_s /'
+both_registered() {
+	[ "$(grep -c ^registered $node/kubelet.out)" -ge 2 ]
+}
+[ -z "$PLUGINS" ] || wait_for 120 both_registered || wrong "no device plugins"
 # The first looks meet what is new.
 sleep 30
 # ns PID...: of processor time that these have had, with all of their threads.
