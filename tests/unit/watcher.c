@@ -38,13 +38,11 @@ struct watcher *watcher_begin(void)
 void watcher_end(struct watcher *w)
 {
 	inventory_free(w->inventory);
-	/* The probes are killed, and told to be gone. */
-	for (int i = 0; i < PATIENCE_MS / 20 && watcher_probes(w, NULL); i++)
-		watcher_idle(w, 20);
-	assert_int_equal(watcher_probes(w, NULL), 0);
+	/* The probes are killed, also those that had not started yet, and told to be gone. */
 	for (int i = 0; i < PATIENCE_MS / 20 && spawner_children(w->spawner); i++)
 		watcher_idle(w, 20);
 	assert_int_equal(spawner_children(w->spawner), 0);
+	assert_int_equal(watcher_probes(w, NULL), 0);
 	spawner_free(w->spawner);
 	uv_close((uv_handle_t *)&w->timer, NULL);
 	assert_int_equal(uv_run(&w->loop, UV_RUN_DEFAULT), 0);
