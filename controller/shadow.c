@@ -134,7 +134,7 @@ static void on_object(struct js object, bool gone, void *arg)
 {
 	bool shadow = false;
 	struct shadows *shadows = arg;
-	struct shadow_pod *pod = shadow_read_text(object, &shadows->controller->settings, &shadow);
+	struct shadow_pod *pod = shadow_read(object, &shadows->controller->settings, &shadow);
 
 	learn_of(shadows, pod, shadow, gone);
 }

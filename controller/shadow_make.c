@@ -124,8 +124,8 @@ static char *or_none(const char *s)
 	return gs_strdup(s ? s : "");
 }
 
-struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settings *settings,
-			       bool *shadow)
+static struct shadow_pod *read_pod(const json_t *pod, const struct controller_settings *settings,
+				   bool *shadow)
 {
 	const json_t *meta = pod_object(pod, "metadata");
 	const char *phase, *account;
@@ -161,15 +161,105 @@ struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settin
 	return ret;
 }
 
-struct shadow_pod *shadow_read_text(struct js pod, const struct controller_settings *settings,
-				    bool *shadow)
+/*
+ * ---- From a pod's text. Its author writes most of it: strings that hold U+0000, field managers
+ * nested by the thousand. So jansson, which takes none of that, reads only the parts that matter
+ * here. One that can't be read would be a share pod that nobody counts, or for ever.
+ */
+
+/* Parts of a pod that are taken as they are. */
+static const struct part {
+	const char *in, *key;
+} parts[] = {
+	{ "metadata", "namespace" },
+	{ "metadata", "name" },
+	{ "metadata", "uid" },
+	{ "metadata", "resourceVersion" },
+	{ "metadata", "creationTimestamp" },
+	{ "metadata", "deletionTimestamp" },
+	{ "spec", "nodeName" },
+	{ "spec", "nodeSelector" },
+	{ "spec", "tolerations" },
+	{ "spec", "priorityClassName" },
+	{ "spec", "schedulerName" },
+	{ "spec", "runtimeClassName" },
+	{ "status", "phase" },
+	{ "status", "conditions" },
+};
+
+/* Sets @key of @object to the value @v, where there is one that can be read. */
+static void take(json_t *object, const char *key, struct js v)
+{
+	json_t *json = NULL;
+
+	if (!js_absent(v))
+		json = json_loadb(v.p, v.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	if (json)
+		(void)json_object_set_new(object, key, json);
+}
+
+static void take_annotations(json_t *meta, struct js map)
+{
+	json_t *ours = json_object();
+	struct js_iter it = js_iter(map);
+	struct js key, value;
+
+	while (js_is(map, JS_OBJECT) && js_next_member(&it, &key, &value)) {
+		cleanup_free char *k = js_string(key);
+
+		if (k && strncmp(k, GS_ANNOTATION_PREFIX, strlen(GS_ANNOTATION_PREFIX)) == 0)
+			take(ours, k, value);
+	}
+	(void)json_object_set_new(meta, "annotations", ours);
+}
+
+static void take_containers(json_t *spec, const char *name, struct js list)
+{
+	static const char *const keys[] = { "name", "resources", "restartPolicy" };
+	json_t *containers = json_array();
+	struct js_iter it = js_iter(list);
+	struct js container, v[GS_ARRAY_SIZE(keys)];
+
+	while (js_is(list, JS_ARRAY) && js_next_element(&it, &container)) {
+		json_t *one = json_object();
+
+		if (js_members(container, keys, GS_ARRAY_SIZE(keys), v, NULL) == 0)
+			for (size_t i = 0; i < GS_ARRAY_SIZE(keys); i++)
+				take(one, keys[i], v[i]);
+		(void)json_array_append_new(containers, one);
+	}
+	(void)json_object_set_new(spec, name, containers);
+}
+
+static json_t *parts_of(struct js pod)
+{
+	json_t *json =
+		json_pack("{s:{}, s:{s:{}}, s:{}}", "metadata", "spec", "affinity", "status");
+	json_t *spec = json_object_get(json, "spec");
+	struct js v;
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(parts); i++)
+		if (js_path(pod, &v, NULL, parts[i].in, parts[i].key, NULL) == 0)
+			take(json_object_get(json, parts[i].in), parts[i].key, v);
+	if (js_path(pod, &v, NULL, "spec", "affinity", "nodeAffinity", NULL) == 0)
+		take(json_object_get(spec, "affinity"), "nodeAffinity", v);
+	if (js_path(pod, &v, NULL, "metadata", "annotations", NULL) == 0)
+		take_annotations(json_object_get(json, "metadata"), v);
+	for (int list = 0; list < POD_EPHEMERAL; list++)
+		if (js_path(pod, &v, NULL, "spec", pod_list_name(list), NULL) == 0)
+			take_containers(spec, pod_list_name(list), v);
+	return json;
+}
+
+struct shadow_pod *shadow_read(struct js pod, const struct controller_settings *settings,
+			       bool *shadow)
 {
 	cleanup_json json_t *json = NULL;
 
 	if (memmem(pod.p, pod.n, GS_RESOURCE_SHARE, strlen(GS_RESOURCE_SHARE)) ||
 	    memmem(pod.p, pod.n, GS_KEY_SHADOW, strlen(GS_KEY_SHADOW)))
-		json = json_loadb(pod.p, pod.n, 0, NULL);
-	return json ? shadow_read(json, settings, shadow) : NULL;
+		json = parts_of(pod);
+	return json ? read_pod(json, settings, shadow) : NULL;
 }
 
 void shadow_pod_free(struct shadow_pod *pod)

@@ -7,15 +7,12 @@
 #include "controller/shadow_plan.h"
 
 /*
- * Reads a pod: *shadow is true for a shadow pod (in the namespace of @settings, with its
- * annotation). NULL: it is neither that nor a share pod, or can't be read. The caller frees.
+ * Reads a pod's text: *shadow is true for a shadow pod (in the namespace of @settings, with its
+ * annotation). NULL: it is neither that nor a share pod, or can't be read; most pods of a cluster
+ * are neither. Whatever else its author wrote is not looked at. The caller frees.
  */
-struct shadow_pod *shadow_read(const json_t *pod, const struct controller_settings *settings,
+struct shadow_pod *shadow_read(struct js pod, const struct controller_settings *settings,
 			       bool *shadow);
-
-/* The same from a pod's text; most pods of a cluster are neither, and are not even parsed. */
-struct shadow_pod *shadow_read_text(struct js pod, const struct controller_settings *settings,
-				    bool *shadow);
 
 /* NULL is none. */
 void shadow_pod_free(struct shadow_pod *pod);

@@ -85,7 +85,7 @@ static void on_pod(struct js object, bool gone, void *arg)
 {
 	struct removal *removal = arg;
 	bool shadow = false;
-	struct shadow_pod *pod = shadow_read_text(object, &removal->controller->settings, &shadow);
+	struct shadow_pod *pod = shadow_read(object, &removal->controller->settings, &shadow);
 
 	(void)gone;
 	if (pod && !shadow && !pod->over)

@@ -572,6 +572,26 @@ def test_shadow_used_unseen():
     c.stop()
 
 
+def test_shadow_of_strange_text():
+    """What else a share pod's author writes hides neither the pod nor its end."""
+    c = lead(shadow={"quiet": "1s"})
+    share("s1", "u1", annotations={"user_id": "alice"})
+    until("a shadow pod is made", lambda: shadow("u1"))
+    place("u1", "n1")
+    for name in ("s1", "s2"):
+        p = pod(name, "gpushare/share-gpu", annotations={"user_id": "alice"}, nodeName="n1")
+        p["metadata"]["uid"] = "u" + name[1]
+        p["metadata"]["annotations"]["example.com/a"] = "\0"
+        world.set(PODS % "default" + "/" + name, p)
+    until("it counts", lambda: c.metric('gpushare_controller_shadow_pods{state="placed"}') == 1)
+    world.admin(op="remove", pod="default/s1")
+    time.sleep(3)
+    need(shadow("u1") and not deletes(), "its card was in use")
+    world.admin(op="remove", pod="default/s2")
+    until("it goes", lambda: not shadow("u1"))
+    c.stop()
+
+
 def test_shadow_placed_unseen():
     """One without a node goes only if it still has none."""
     lead(shadow={"quiet": "1s"})
