@@ -33,25 +33,29 @@ static const char *string_at(const json_t *object, const char *key)
 	return s ? s : "";
 }
 
-/* The most that the pod asks for at a time: its containers together, or one init container. */
+/*
+ * The most that the pod asks for at a time: its containers together, or one init container and the
+ * sidecars ahead of it. "Sidecar Containers", Kubernetes documentation.
+ */
 static unsigned int amount(const json_t *pod, const char *resource)
 {
+	static const enum pod_list lists[] = { POD_INIT, POD_CONTAINERS }; /* as they start */
 	int64_t all = 0, most = 0;
 
-	for (int list = 0; list < POD_EPHEMERAL; list++) {
+	for (size_t list = 0; list < GS_ARRAY_SIZE(lists); list++) {
 		const json_t *container;
 		size_t i;
 
-		json_array_foreach(pod_containers(pod, list), i, container) {
+		json_array_foreach(pod_containers(pod, lists[list]), i, container) {
 			int64_t n = 0;
 
 			if (pod_amount(container, resource, &n, NULL) < 0)
 				continue;
-			if (list == POD_CONTAINERS ||
+			if (lists[list] == POD_CONTAINERS ||
 			    strcmp(string_at(container, "restartPolicy"), "Always") == 0)
 				all += n;
-			else if (n > most)
-				most = n;
+			else if (all + n > most)
+				most = all + n;
 		}
 	}
 	if (all > most)

@@ -123,6 +123,10 @@ static void test_how_many(void **state)
 	needs("\"containers\":[" ASKS(1) "," ASKS(2) "]", 3);
 	needs("\"initContainers\":[" ASKS(2) "," ASKS(4) "],\"containers\":[" ASKS(3) "]", 4);
 	needs("\"initContainers\":[" SIDECAR(2) "],\"containers\":[" ASKS(1) "]", 3);
+	/* the sidecar goes on while the init container runs */
+	needs("\"initContainers\":[" SIDECAR(2) "," ASKS(3) "],\"containers\":[" ASKS(1) "]", 5);
+	/* not one that comes after it */
+	needs("\"initContainers\":[" ASKS(3) "," SIDECAR(2) "],\"containers\":[" ASKS(1) "]", 3);
 	needs("\"containers\":[" ASKS(1000) "]", 64);
 }
 
