@@ -39,6 +39,7 @@ struct making {
 	struct shadows *shadows;
 	struct kube_ask *ask;
 	char *uid; /* the share pod's */
+	bool told; /* a watch tells of the shadow pod, and is newer than the answer */
 };
 
 struct shadows {
@@ -112,6 +113,13 @@ static void soon(struct shadows *shadows)
 		(void)uv_timer_start(&shadows->timer, on_timer, SOON_MS, 0);
 }
 
+/* Of the shadow pod for the share pod @uid; NULL: of all. */
+static void is_told(struct shadows *shadows, const char *uid)
+{
+	for (struct making *making = shadows->making; making; making = making->next)
+		making->told |= !uid || strcmp(making->uid, uid) == 0;
+}
+
 /* Takes @pod over; NULL is none. */
 static void learn_of(struct shadows *shadows, struct shadow_pod *pod, bool shadow, bool gone)
 {
@@ -119,6 +127,8 @@ static void learn_of(struct shadows *shadows, struct shadow_pod *pod, bool shado
 
 	if (!pod)
 		return;
+	if (shadow)
+		is_told(shadows, pod->of);
 	if (shadows->listed)
 		(void)json_object_set_new(shadows->listed, pod->uid, json_null());
 	if (gone) {
@@ -143,6 +153,7 @@ static void on_begin(void *arg)
 {
 	struct shadows *shadows = arg;
 
+	is_told(shadows, NULL);
 	json_decref(shadows->listed);
 	shadows->listed = json_object();
 }
@@ -203,7 +214,7 @@ static void on_made(const struct kube_reply *reply, void *arg)
 		share->asked = false;
 	if (reply->r == 0) {
 		/* not only once the watch brings it: it must not be made twice */
-		if (js_parse(reply->text, reply->len, &object, NULL) == 0)
+		if (!making->told && js_parse(reply->text, reply->len, &object, NULL) == 0)
 			on_object(object, false, shadows);
 		figures_shadow(shadows->controller, "made");
 		gs_log_fields(GS_LOG_INFO, "made a shadow pod", "for", making->uid, NULL);

@@ -26,6 +26,7 @@ Tests steer it through the socket DIR/admin.sock: one JSON object a connection, 
       "hang": true                      not at all; or
       "stream": [TEXT...], "how": HOW   200 with these pieces, then the end (clean, reset, hang)
       "store": true                     after having done what was asked
+      "late": true                      as ever, but the answer comes once the rules are forgotten
       "holds": RE                       only those whose body matches that, too
   {"op": "forget"}                      no rules any more
   {"op": "log"}                         the requests so far, and what they held
@@ -215,6 +216,8 @@ class Handler(BaseHTTPRequestHandler):
             allowed = state.token in ("", self.headers.get("Authorization", "")[7:])
         if outage:
             self.end_stream("reset")
+        elif rule and rule.get("late"):
+            self.late(rule, url.path, query, body)
         elif rule:
             self.scripted(rule)
         elif not allowed:
@@ -238,6 +241,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def late(self, rule, path, query, body):
+        epoch = state.epoch
+        with state.change:
+            code, answer = self.respond(path, query, body)
+            state.change.wait_for(lambda: rule not in state.rules or state.epoch != epoch, 60)
+        self.answer(code, answer)
 
     def scripted(self, rule):
         if rule.get("hang"):

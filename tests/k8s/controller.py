@@ -572,6 +572,33 @@ def test_shadow_used_unseen():
     c.stop()
 
 
+def test_shadow_answer_is_late():
+    """What a watch has told since is newer than the answer to who made a shadow pod."""
+    c = lead(shadow={"quiet": "1s"})
+    pending = 'gpushare_controller_shadow_pods{state="pending"}'
+    placed = 'gpushare_controller_shadow_pods{state="placed"}'
+    world.admin(op="rule", match="^POST .*/pods", late=True)
+    share("s1", "u1")
+    until("a shadow pod is made", lambda: shadow("u1"))
+    place("u1", "n1")
+    share("s1", "u1", node="n1")
+    until("it is known", lambda: c.metric(placed) == 1)
+    world.admin(op="forget")
+    until("the answer", lambda: c.metric('gpushare_controller_shadows_total{what="made"}') == 1)
+    world.admin(op="remove", pod="default/s1")
+    until("it goes", lambda: not shadow("u1"))
+    # one that is gone by then
+    world.admin(op="rule", match="^POST .*/pods", late=True)
+    share("s2", "u2")
+    until("another one is made", lambda: shadow("u2"))
+    until("it is known", lambda: c.metric(pending) == 1)
+    world.admin(op="remove", pod="gpushare-system/shadow-u2")
+    until("its end is known", lambda: c.metric(pending) == 0)
+    world.admin(op="forget")
+    until("it is made anew", lambda: shadow("u2"))
+    c.stop()
+
+
 def test_shadow_of_strange_text():
     """What else a share pod's author writes hides neither the pod nor its end."""
     c = lead(shadow={"quiet": "1s"})
