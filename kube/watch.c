@@ -24,7 +24,8 @@ struct kube_watch {
 	char *version; /* where the watch goes on; of a list: "0" any, "" the newest */
 	char *next; /* the token of the next page */
 	bool listing; /* that a list begins was told */
-	bool brought; /* this watch brought something */
+	bool brought; /* this watch brought something, and not only where it is */
+	unsigned int expired; /* watches in a row that soon were too old to go on */
 };
 
 /* ---- What comes. */
@@ -79,6 +80,8 @@ static int on_event(struct js event, void *arg)
 		return -EBADMSG;
 	}
 	set(&watch->version, text);
+	if (js_string_is(v[0], "BOOKMARK"))
+		return 0;
 	watch->brought = true;
 	watch->req.failures = 0;
 	if (js_string_is(v[0], "ADDED") || js_string_is(v[0], "MODIFIED"))
@@ -202,15 +205,29 @@ static void take_out(struct kube_watch *watch)
 	kube_request_close(&watch->req, free_watch);
 }
 
+static bool lasted(const struct kube_watch *watch)
+{
+	const struct kube *kube = watch->req.kube;
+
+	return kube_now(kube) - watch->req.begin >= kube->tune.watch_short_ms;
+}
+
 /* Goes on at once after a watch that was worth it; a server that ends each at once gets pauses. */
 static void go_on(struct kube_watch *watch)
 {
-	uint64_t lasted = kube_now(watch->req.kube) - watch->req.begin;
-
-	if (watch->brought || lasted >= watch->req.kube->tune.watch_short_ms)
+	if (watch->brought || lasted(watch))
 		kube_request_start(&watch->req, 0);
 	else
 		kube_request_again(&watch->req, NULL, 0);
+}
+
+/* A server that can't keep up is not helped by lists: each that comes soon waits for longer. */
+static void too_old(struct kube_watch *watch)
+{
+	watch->expired = lasted(watch) ? 0 : watch->expired + 1;
+	watch->req.failures = watch->expired;
+	list_anew(watch);
+	kube_request_again(&watch->req, NULL, 0);
 }
 
 static void on_done(struct kube_request *req, const struct kube_answer *answer)
@@ -222,8 +239,9 @@ static void on_done(struct kube_request *req, const struct kube_answer *answer)
 
 	if (watch->watching && (r == 0 || r == -ESTALE)) {
 		if (r == -ESTALE)
-			list_anew(watch);
-		go_on(watch);
+			too_old(watch);
+		else
+			go_on(watch);
 		return;
 	}
 	if (r == 0)

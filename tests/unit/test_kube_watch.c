@@ -231,6 +231,41 @@ static void test_short_watches(void **state)
 	assert_int_equal(kubeclient_told(&client, "bad"), 0);
 }
 
+#define EVENT(type, version)                                                                 \
+	"'{\\'type\\':\\'" type "\\',\\'object\\':{\\'metadata\\':{\\'namespace\\':\\'a\\'," \
+	"\\'name\\':\\'b\\',\\'uid\\':\\'u\\',\\'resourceVersion\\':\\'" version "\\'}}}\\n'"
+
+/* Nor one that brings nothing but where it is. */
+static void test_bookmarks_alone(void **state)
+{
+	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','stream':[" EVENT(
+					 "BOOKMARK", "2000") "],'times':1000}");
+	client.kube->tune.backoff_max_ms = 300;
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "synced\n");
+	kubeclient_run(&client, 1000);
+	assert_in_range(kubeclient_asked(&client, "watch=1"), 2, 12);
+	assert_int_equal(kubeclient_told(&client, "bad"), 0);
+	/* it is known all the same */
+	assert_true(kubeclient_asked(&client, "resourceVersion=2000") > 0);
+}
+
+/* A server that can't keep up: each watch brings something and is too old then. */
+static void test_gone_after_an_event(void **state)
+{
+	kubeclient_tell(
+		&client,
+		"{'op':'rule','match':'watch=1','stream':[" EVENT(
+			"MODIFIED",
+			"2000") ",'{\\'type\\':\\'ERROR\\',\\'object\\':{\\'code\\':410}}\\n'],"
+				"'times':1000}");
+	client.kube->tune.backoff_max_ms = 300;
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "synced\n");
+	kubeclient_run(&client, 1000);
+	assert_in_range(kubeclient_asked(&client, "limit="), 2, 12);
+}
+
 static void test_error_event(void **state)
 {
 	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','stream':["
@@ -415,13 +450,17 @@ int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		test(watch),	       test(too_many),	    test(pages),
-		test(pages_expired),   test(pages_refused), test(ended_and_resumed),
-		test(bookmark),	       test(gone),	    test(gone_for_ever),
-		test(short_watches),   test(error_event),   test(error_event_gone),
-		test(broken_json),     test(left_out),	    test(silent),
-		test(watch_times_out), test(server_busy),   test(no_server),
+		test(watch),	       test(too_many),
+		test(pages),	       test(pages_expired),
+		test(pages_refused),   test(ended_and_resumed),
+		test(bookmark),	       test(gone),
+		test(gone_for_ever),   test(short_watches),
+		test(error_event),     test(error_event_gone),
+		test(broken_json),     test(left_out),
+		test(silent),	       test(watch_times_out),
+		test(server_busy),     test(no_server),
 		test(dead_peer),       test(freed_at_once),
+		test(bookmarks_alone), test(gone_after_an_event),
 	};
 
 	return cmocka_run_group_tests(tests, setup_all, teardown_all);
