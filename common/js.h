@@ -14,8 +14,11 @@
 
 #include "common/err.h"
 
-/* What is nested deeper is refused: the limit of Go's decoder, so no file that runc reads. */
-#define JS_DEPTH_MAX 10000
+/*
+ * What is nested deeper is refused: the limit of Go's decoder, so no file that runc reads, and no
+ * object that an API server takes; with room for what the server puts around it.
+ */
+#define JS_DEPTH_MAX (10000 + 8)
 
 /* One value: a part of a text that js_parse() has checked. {0}: no such value. */
 struct js {

@@ -266,6 +266,28 @@ static void test_gone_after_an_event(void **state)
 	assert_in_range(kubeclient_asked(&client, "limit="), 2, 12);
 }
 
+/* An API server takes what is nested 10000 deep, and puts its event around that. */
+static void test_deep(void **state)
+{
+	enum { DEEP = 10000 - 5 };
+	char *deep = gs_calloc(DEEP * 2 + 1, 1);
+
+	memset(deep, '[', DEEP);
+	memset(deep + DEEP, ']', DEEP);
+	kubeclient_tell(&client,
+			"{'op':'rule','match':'watch=1','stream':["
+			"'{\\'type\\':\\'ADDED\\',\\'object\\':{\\'metadata\\':{"
+			"\\'namespace\\':\\'a\\',\\'name\\':\\'b\\',\\'uid\\':\\'u\\',"
+			"\\'resourceVersion\\':\\'2000\\',\\'managedFields\\':[{"
+			"\\'fieldsV1\\':{\\'f:a\\':%s}}]}}}\\n'],'how':'hang'}",
+			deep);
+	free(deep);
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "synced\n");
+	kubeclient_until(&client, "pod a/b u ");
+	assert_int_equal(kubeclient_told(&client, "bad"), 0);
+}
+
 static void test_error_event(void **state)
 {
 	kubeclient_tell(&client, "{'op':'rule','match':'watch=1','stream':["
@@ -450,17 +472,29 @@ int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		test(watch),	       test(too_many),
-		test(pages),	       test(pages_expired),
-		test(pages_refused),   test(ended_and_resumed),
-		test(bookmark),	       test(gone),
-		test(gone_for_ever),   test(short_watches),
-		test(error_event),     test(error_event_gone),
-		test(broken_json),     test(left_out),
-		test(silent),	       test(watch_times_out),
-		test(server_busy),     test(no_server),
-		test(dead_peer),       test(freed_at_once),
-		test(bookmarks_alone), test(gone_after_an_event),
+		test(watch),
+		test(too_many),
+		test(pages),
+		test(pages_expired),
+		test(pages_refused),
+		test(ended_and_resumed),
+		test(bookmark),
+		test(gone),
+		test(gone_for_ever),
+		test(short_watches),
+		test(error_event),
+		test(error_event_gone),
+		test(broken_json),
+		test(left_out),
+		test(silent),
+		test(watch_times_out),
+		test(server_busy),
+		test(no_server),
+		test(dead_peer),
+		test(freed_at_once),
+		test(bookmarks_alone),
+		test(gone_after_an_event),
+		test(deep),
 	};
 
 	return cmocka_run_group_tests(tests, setup_all, teardown_all);
