@@ -182,8 +182,8 @@ static void on_written(const struct kube_reply *reply, void *arg)
 	struct keeper *keeper = arg;
 
 	keeper->ask = NULL;
-	if (reply->r == -EEXIST) { /* another one was faster: read what it wrote */
-		again(keeper, 0);
+	if (reply->r == -EEXIST) { /* another one was faster, perhaps: read what it wrote */
+		again(keeper, SOON_MS);
 		return;
 	}
 	if (reply->r < 0)

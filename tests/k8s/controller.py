@@ -416,6 +416,19 @@ def test_secret_race():
     need(world.get(SECRET)["data"] == first["data"], "the Secret was written")
 
 
+def test_secret_race_without_end():
+    """An API server that never takes the Secret is not asked without end."""
+    world.admin(op="rule", match="POST /api/v1/namespaces/[^/]*/secrets", status=409, times=100000)
+    c = world.start()
+    until("it tries", lambda: any("/secrets" in r["what"] and r["what"].startswith("POST")
+                                  for r in world.log()))
+    time.sleep(5)
+    tries = [r for r in world.log() if r["what"].startswith("POST") and "/secrets" in r["what"]]
+    need(1 < len(tries) < 10, len(tries))
+    world.admin(op="forget")
+    until("it is ready", lambda: c.get("/readyz")[0] == 200)
+
+
 def test_authorities_are_mended():
     c = world.start()
     authorities = ready(c)
