@@ -79,6 +79,24 @@ bool allocated_set(struct allocated *allocated, const struct kubelet_uses *uses,
 	return true;
 }
 
+bool allocated_knows_pods(const struct kubelet_uses *uses, const struct containers *containers)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < containers->n; i++) {
+		const struct container *c = &containers->v[i];
+		cleanup_free char *name = NULL;
+
+		if (!c->alive || !c->rec.pod_uid || !gs_identity_is_set(&c->rec.identity))
+			continue;
+		name = gs_asprintf("%s/%s", c->rec.identity.ns, c->rec.identity.pod);
+		if (gs_strv_has(&uses->pods, name))
+			return true;
+		any = true;
+	}
+	return !any;
+}
+
 bool allocated_settled(const struct allocated *allocated)
 {
 	return allocated->known && allocated->asked_ms - allocated->since_ms >= SETTLED_MS;

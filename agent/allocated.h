@@ -40,6 +40,13 @@ bool allocated_set(struct allocated *allocated, const struct kubelet_uses *uses,
 		   const struct kubelet_uses *all, uint64_t asked_ms);
 
 /*
+ * Does the kubelet know its pods? One that has just started lists none of the API server's until it
+ * has heard of them, which takes as long as that is slow or away: they run all the same, and what
+ * is missing in @uses says nothing. So it has to know at least one pod of those that run here.
+ */
+bool allocated_knows_pods(const struct kubelet_uses *uses, const struct containers *containers);
+
+/*
  * Has it told the same for a while? One that has just started may not know its pods yet: what is
  * missing in its answer counts only then.
  */

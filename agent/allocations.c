@@ -188,11 +188,17 @@ static void on_uses(int code, const struct kubelet_uses *uses, const struct gs_e
 	static const struct kubelet_uses none;
 	struct agent *agent = arg;
 	struct allocations *all = agent->allocations;
+	struct gs_err why = { 0 };
 
 	if (code == -ECANCELED)
 		return;
 	if (code < 0) {
 		over(agent, code, err);
+		return;
+	}
+	if (!allocated_knows_pods(uses, &agent->containers)) {
+		code = gs_err_set(&why, EAGAIN, "it knows none of the pods that run here");
+		over(agent, code, &why);
 		return;
 	}
 	(void)allocated_set(&all->uses, uses, &none, 0);

@@ -26,6 +26,7 @@ void kubelet_uses_free(struct kubelet_uses *uses)
 		gs_strv_free(&uses->v[i].ids);
 	}
 	free(uses->v);
+	gs_strv_free(&uses->pods);
 	*uses = (struct kubelet_uses){ 0 };
 }
 
@@ -75,6 +76,7 @@ static void uses_sort(struct kubelet_uses *uses)
 {
 	for (size_t i = 0; i < uses->n; i++)
 		gs_strv_sort_once(&uses->v[i].ids);
+	gs_strv_sort_once(&uses->pods);
 	if (uses->n > 1)
 		qsort(uses->v, uses->n, sizeof(*uses->v), compare);
 }
@@ -87,7 +89,9 @@ static void on_list(int code, const ProtobufCMessage *answer, const struct gs_er
 
 	for (size_t p = 0; code == 0 && p < list->n_pod_resources; p++) {
 		const V1__PodResources *pod = list->pod_resources[p];
+		cleanup_free char *name = gs_asprintf("%s/%s", pod->namespace_, pod->name);
 
+		gs_strv_add(&uses.pods, name);
 		for (size_t c = 0; c < pod->n_containers; c++) {
 			const V1__ContainerResources *container = pod->containers[c];
 			size_t first = uses.n;

@@ -37,6 +37,7 @@ struct kubelet_use {
 struct kubelet_uses {
 	struct kubelet_use *v;
 	size_t n;
+	struct gs_strv pods; /* "namespace/pod": all that it knows, whether they have any or not */
 };
 
 /* Frees what @uses holds, and empties it. */

@@ -63,6 +63,7 @@ class Kubelet:
         self.channels, self.lists, self.options = {}, {}, {}
         self.registered = queue.Queue()
         self.pods_wrong = None
+        self.knows = True
         self.asked = queue.Queue()
         self.gate = None
 
@@ -128,7 +129,8 @@ class Kubelet:
             context.abort(self.grpc.StatusCode.UNAVAILABLE, self.pods_wrong)
         answer = self.pods_pb.ListPodResourcesResponse()
         # in another order each time, as with a real one
-        for (namespace, pod, container), resources in shuffled(self.uses.items()):
+        uses = self.uses if self.knows else {}
+        for (namespace, pod, container), resources in shuffled(uses.items()):
             one = answer.pod_resources.add(name=pod, namespace=namespace)
             holds = one.containers.add(name=container)
             for resource, ids in shuffled(resources.items()):
@@ -695,6 +697,29 @@ def a_share_pod_without_its_shadow_pod():
     need(NODE.sleeps["shadow-0"].poll() is None, "another container was ended")
 
 
+def a_kubelet_that_does_not_know_its_pods_yet():
+    """It was started anew, and hears of them from an API server that is away."""
+    KUBELET.start()
+    AGENT.start()
+    shadow(0)
+    KUBELET.lists_it(SHARE, {k: v for k, v in ALL.items() if "GPU-0" in k})
+    annotations = KUBELET.allocate(SHARE, "fakegpu-GPU-0::0")
+    is_written(annotations)
+    KUBELET.uses["team-a", "share", "train"] = {SHARE: ["fakegpu-GPU-0::0"]}
+    NODE.container("share", specs.dumps(share_pod("share", annotations)), ("hooked",))
+    process = NODE.sleeps["share"]
+    time.sleep(45)  # its word counts by now, and the grant is no new one
+    KUBELET.knows = False
+    time.sleep(30)
+    need(process.poll() is None, "it ended")
+    need(is_written(annotations)["state"] == "active", "its grant was revoked")
+    KUBELET.lists_it(SHARE, {k: v for k, v in ALL.items() if "GPU-0" in k})
+    KUBELET.knows = True
+    wait_for("its answers", lambda: AGENT.metrics()["gpushare_kubelet_up"] == "1")
+    del KUBELET.uses["team-a", "shadow-0", "hold"]
+    wait_for("its end", lambda: process.poll() == -9)
+
+
 def shared_file(number):
     return os.path.exists("%s/shared/fakegpu-GPU-%d" % (fakenode.RUN, number))
 
@@ -745,7 +770,7 @@ TESTS = [a_share_of_a_shadow_pods_card, two_shares_are_of_two_cards, a_grant_is_
          the_agent_is_killed_after_the_grant, who_holds_is_the_kubelets_word,
          an_impostor_is_refused, an_impostor_that_the_operator_exempts, a_grant_whose_pod_is_over,
          a_grant_that_is_younger_than_the_question, a_share_pod_without_its_shadow_pod,
-         the_cards_next_holder_is_alone_on_it]
+         a_kubelet_that_does_not_know_its_pods_yet, the_cards_next_holder_is_alone_on_it]
 
 
 def main():

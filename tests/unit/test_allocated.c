@@ -52,7 +52,7 @@ static struct gs_identity of(const char *pod)
 static bool set(struct allocated *a, struct kubelet_use *uses, uint64_t asked_ms)
 {
 	struct kubelet_use all[8] = { 0 };
-	struct kubelet_uses has = { uses, 0 }, can = { all, 0 };
+	struct kubelet_uses has = { .v = uses }, can = { .v = all };
 	bool changed;
 
 	while (uses[has.n].resource) {
@@ -188,12 +188,39 @@ static void names_make_no_holder(void **state)
 	allocated_free(&all);
 }
 
+/* One that has just started, and has not heard from the API server. */
+static void who_knows_its_pods(void **state)
+{
+	struct container list[] = { holder("a", "nvidia-0"), holder("b", "nvidia-1") };
+	struct containers containers = { .v = list, .n = 2 };
+	struct kubelet_uses uses = { 0 };
+
+	(void)state;
+	assert_false(allocated_knows_pods(&uses, &containers));
+	gs_strv_add(&uses.pods, "ns/static");
+	gs_strv_add(&uses.pods, "other/a");
+	assert_false(allocated_knows_pods(&uses, &containers));
+	gs_strv_add(&uses.pods, "ns/b");
+	assert_true(allocated_knows_pods(&uses, &containers));
+	/* who does not run, or is of no pod, has none that it could know */
+	list[1].alive = false;
+	assert_false(allocated_knows_pods(&uses, &containers));
+	list[0].rec.pod_uid = NULL;
+	assert_true(allocated_knows_pods(&uses, &containers));
+	containers.n = 0;
+	assert_true(allocated_knows_pods(&uses, &containers));
+	for (size_t i = 0; i < 2; i++)
+		gs_strv_free(&list[i].cards);
+	gs_strv_free(&uses.pods);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whose_a_card_is),
 		cmocka_unit_test(what_is_no_news),
 		cmocka_unit_test(names_make_no_holder),
+		cmocka_unit_test(who_knows_its_pods),
 	};
 
 	return cmocka_run_group_tests_name("allocated", tests, NULL, NULL);

@@ -276,6 +276,8 @@ static void on_uses(int code, const struct kubelet_uses *uses, const struct gs_e
 	on_registered(code, err, arg);
 	gs_buf_free(&s->uses);
 	gs_buf_adds(&s->uses, "");
+	for (size_t i = 0; uses && i < uses->pods.n; i++)
+		gs_buf_addf(&s->uses, "%s;", uses->pods.v[i]);
 	for (size_t i = 0; uses && i < uses->n; i++) {
 		const struct kubelet_use *use = &uses->v[i];
 		cleanup_free char *ids = gs_strv_join(&use->ids);
@@ -311,7 +313,7 @@ static void who_holds_what(void **state)
 	s->done = false;
 	rpcloop_until(&s->loop, &s->done);
 	assert_int_equal(s->code, 0);
-	assert_string_equal(s->uses.data, "n/p/main nvidia.com/gpu=GPU-1,GPU-2,GPU-3;"
+	assert_string_equal(s->uses.data, "n/p;n/q;n/p/main nvidia.com/gpu=GPU-1,GPU-2,GPU-3;"
 					  "n/p/main nvidia.com/mig-1g.10gb=MIG-1;"
 					  "n/p/side nvidia.com/gpu=GPU-4;");
 	kubelet_allocatable(s->loop.rpc, s->pods, 10000, on_uses, s);
@@ -340,7 +342,7 @@ static void whatever_the_order(void **state)
 	kubelet_uses(s->loop.rpc, s->pods, 10000, on_uses, s);
 	s->done = false;
 	rpcloop_until(&s->loop, &s->done);
-	assert_string_equal(s->uses.data, "n/p/main nvidia.com/gpu=GPU-1;"
+	assert_string_equal(s->uses.data, "n/p;n/q;n/p/main nvidia.com/gpu=GPU-1;"
 					  "n/q/main a.com/x=9;"
 					  "n/q/main nvidia.com/gpu=GPU-2,GPU-3;");
 	kubelet_allocatable(s->loop.rpc, s->pods, 10000, on_uses, s);
