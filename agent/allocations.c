@@ -109,7 +109,8 @@ static bool is_used(const struct kubelet_uses *uses, const struct gs_grant *gran
 
 /*
  * Grants whose devices nobody has any more: their pods are over, and leases end with them. Not so
- * soon after one was made that the kubelet may not tell of it yet.
+ * soon after one was made that the kubelet may not tell of it yet, and not while one may be of an
+ * init container.
  */
 static void end_unused(struct agent *agent)
 {
@@ -127,7 +128,7 @@ static void end_unused(struct agent *agent)
 
 		if (gs_grant_read(agent->config.lib_dir, names.v[i], &grant, NULL) < 0 ||
 		    grant.revoked || !grant.resource || !grant.devices.n ||
-		    is_used(&all->allocated.uses, &grant))
+		    is_used(&all->allocated.uses, &grant) || pods_untold(agent, grant.resource))
 			continue;
 		if (gs_grant_revoke(agent->config.lib_dir, grant.name, &err) < 0)
 			gs_log_fields(GS_LOG_ERROR, "a grant is not revoked", "grant",

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/xalloc.h"
 #include "gpushare/annotations.h"
+#include "gpushare/resources.h"
 
 /* The kubelet runs at most a few hundred pods on a node; who waits beyond that is left to it. */
 #define POD_MAX 4096
@@ -25,6 +26,7 @@ struct pod {
 	uint64_t vcpu, vmem; /* so much of it, in thousandths and MiB */
 	int64_t priority;
 	char *created;
+	bool init_share, init_spot; /* as of struct kube_pod */
 	bool missed; /* a complete list did not have it */
 	char *why; /* to be deleted as soon as it is known; NULL: not */
 	bool asked; /* that was done */
@@ -33,6 +35,7 @@ struct pod {
 struct pods {
 	struct pod *v;
 	size_t n;
+	bool complete; /* the API has told all there are, once at least */
 };
 
 static struct pod *find(struct pods *pods, const char *uid)
@@ -175,12 +178,29 @@ static void on_pod(const struct kube_pod *told, bool gone, void *arg)
 	pod->plain_memory = told->plain_memory;
 	pod->vcpu = told->vcpu;
 	pod->vmem = told->vmem;
+	pod->init_share = told->init_share;
+	pod->init_spot = told->init_spot;
 	pod->priority = told->priority;
 	/* a job's alone: there may be thousands of others */
 	free(gs_steal(pod->created));
 	pod->created = pod->job && told->created ? gs_strdup(told->created) : NULL;
 	if (pod->why)
 		delete_now(agent, pod);
+}
+
+bool pods_untold(const struct agent *agent, const char *resource)
+{
+	bool share = strcmp(resource, GS_RESOURCE_SHARE) == 0;
+
+	if (agent->kube && !agent->pods->complete)
+		return true;
+	for (size_t i = 0; agent->pods && i < agent->pods->n; i++) {
+		const struct pod *pod = &agent->pods->v[i];
+
+		if (!pod->over && (share ? pod->init_share : pod->init_spot))
+			return true;
+	}
+	return false;
 }
 
 size_t pods_jobs(const struct agent *agent, struct oversale_job **ret)
@@ -216,6 +236,7 @@ static void on_synced(void *arg)
 {
 	struct agent *agent = arg;
 
+	agent->pods->complete = true;
 	for (size_t i = agent->pods->n; i-- > 0;)
 		if (!agent->pods->v[i].known && agent->pods->v[i].missed)
 			drop(agent->pods, &agent->pods->v[i]);

@@ -32,6 +32,13 @@ void pods_delete_uid(struct agent *agent, const char *uid, const char *why);
 void pods_delete_named(struct agent *agent, const char *ns, const char *name, const char *why);
 
 /*
+ * Has a pod that is not over devices of @resource of which the kubelet tells nothing? It lists what
+ * containers have, and init containers that go on, but no other init containers; their devices are
+ * their pod's all the same, to its end. True as long as the API is yet to tell.
+ */
+bool pods_untold(const struct agent *agent, const char *resource);
+
+/*
  * The pods that live on over-sold CPU or memory, and how many; what they use is not known here. The
  * caller frees the array; its strings stay until the loop goes on.
  */

@@ -41,6 +41,8 @@ struct kube_pod {
 	uint64_t vcpu, vmem;
 	/* Ordinary CPU or memory is theirs too: requested, a limit, or its RuntimeClass's. */
 	bool plain_cpu, plain_memory;
+	/* An init container that ends asks for such devices; of those no kubelet tells. */
+	bool init_share, init_spot;
 	struct kube_annotation {
 		char *key, *value;
 	} * annotations; /* ours only (gpushare.k8s.io/) */

@@ -147,6 +147,8 @@ static void read_requests(struct js object, struct kube_pod *pod)
 				/* beside those before it that go on */
 				init_vcpu = larger(init_vcpu, pod->vcpu + vcpu);
 				init_vmem = larger(init_vmem, pod->vmem + vmem);
+				pod->init_share |= requested(container, GS_RESOURCE_SHARE) > 0;
+				pod->init_spot |= requested(container, GS_RESOURCE_SPOT) > 0;
 			}
 		}
 	}

@@ -160,8 +160,34 @@ def another_namespace():
     wait_for("the picture", lambda: API.get(MAP.replace(world.SYSTEM, "elsewhere")))
 
 
+def a_grant_of_an_init_container():
+    """Of what it has the kubelet tells nothing; the grant is its pod's until that is over."""
+    def put(phase):
+        asks = {"limits": {SHARE: "1"}, "requests": {SHARE: "1"}}
+        API.set("/api/v1/namespaces/team-a/pods/share", {
+            "kind": "Pod", "apiVersion": "v1",
+            "metadata": {"name": "share", "namespace": "team-a", "uid": "uid-share"},
+            "spec": {"nodeName": "node-1", "containers": [{"name": "main"}],
+                     "initContainers": [{"name": "load", "resources": asks}]},
+            "status": {"phase": phase}})
+
+    put("Pending")
+    plugins.KUBELET.start()
+    plugins.AGENT.start()
+    plugins.shadow(0)
+    plugins.KUBELET.lists_it(SHARE, {k: v for k, v in plugins.ALL.items() if "GPU-0" in k})
+    annotations = plugins.KUBELET.allocate(SHARE, "fakegpu-GPU-0::0")
+    plugins.is_written(annotations)
+    time.sleep(55)  # its image is large
+    need(plugins.is_written(annotations)["state"] == "active", "it was revoked")
+    put("Succeeded")
+    wait_for("the end of the grant",
+             lambda: plugins.is_written(annotations)["state"] == "revoked")
+
+
 TESTS = [a_node_is_shown, a_change_is_told_soon, who_restarts_writes_nothing,
-         the_server_is_away_at_first, it_is_forbidden, nobody_wants_it, another_namespace]
+         the_server_is_away_at_first, it_is_forbidden, nobody_wants_it, another_namespace,
+         a_grant_of_an_init_container]
 
 
 def main():

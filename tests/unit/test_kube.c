@@ -144,6 +144,18 @@ static void test_pod_requests(void **state)
 		assert_string_equal(pod.created, "2026-01-02T03:04:05Z");
 		kube_pod_free(&pod);
 	}
+#define SHARES "'resources':{'requests':{'gpushare/share-gpu':'1'}}"
+#define SPOTS "'resources':{'requests':{'gpushare/spot-gpu':'1'}}"
+	read_pod(POD("'containers':[{" SPOTS "}],'initContainers':[{'restartPolicy':'Always'," SPOTS
+		     "},{" SHARES "}]"),
+		 &pod);
+	assert_true(pod.init_share && !pod.init_spot);
+	kube_pod_free(&pod);
+	read_pod(POD("'containers':[{" SHARES "}],'initContainers':[{},{" SPOTS "}]"), &pod);
+	assert_true(!pod.init_share && pod.init_spot);
+	kube_pod_free(&pod);
+#undef SHARES
+#undef SPOTS
 	read_pod(POD("'priority':-1000"), &pod);
 	assert_int_equal(pod.priority, -1000);
 	kube_pod_free(&pod);

@@ -13,6 +13,7 @@
 #include "agent/pods.h"
 #include "common/log.h"
 #include "common/xalloc.h"
+#include "gpushare/resources.h"
 #include "tests/unit/kubeclient.h"
 #include "tests/unit/tmpdir.h"
 
@@ -293,6 +294,35 @@ static void without_kubernetes_nothing_is_asked(void **state)
 	assert_null(agent.kube);
 	ended("one", "u1");
 	pods_delete_uid(&agent, "u1", WHY);
+	assert_false(pods_untold(&agent, GS_RESOURCE_SHARE));
+}
+
+static void put_init(const char *phase, const char *resource)
+{
+	kubeclient_tell(&client,
+			"{'op':'put','pod':{'metadata':{'namespace':'a','name':'i','uid':'u1'},"
+			"'spec':{'nodeName':'node-1','initContainers':[{'resources':{'requests':{"
+			"'%s':'1'}}}]},'status':{'phase':'%s'}}}",
+			resource, phase);
+}
+
+static void what_no_kubelet_tells(void **state)
+{
+	put_init("Pending", GS_RESOURCE_SHARE);
+	start();
+	/* whether there is one */
+	assert_true(pods_untold(&agent, GS_RESOURCE_SPOT));
+	kubeclient_until_asked(&client, "watch=1", 1);
+	kubeclient_run(&client, 100);
+	assert_true(pods_untold(&agent, GS_RESOURCE_SHARE));
+	assert_false(pods_untold(&agent, GS_RESOURCE_SPOT));
+	put_init("Running", GS_RESOURCE_SPOT);
+	kubeclient_run(&client, 100);
+	assert_false(pods_untold(&agent, GS_RESOURCE_SHARE));
+	assert_true(pods_untold(&agent, GS_RESOURCE_SPOT));
+	put_init("Failed", GS_RESOURCE_SPOT);
+	kubeclient_run(&client, 100);
+	assert_false(pods_untold(&agent, GS_RESOURCE_SPOT));
 }
 
 int main(void)
@@ -309,6 +339,7 @@ int main(void)
 		TEST(the_api_is_away),
 		TEST(by_uid_alone),
 		TEST(without_kubernetes_nothing_is_asked),
+		TEST(what_no_kubelet_tells),
 	};
 
 	return cmocka_run_group_tests_name("pods", tests, setup_all, teardown_all);
