@@ -91,6 +91,8 @@ static void learn(struct pods *pods, struct shadow_pod *pod)
 		pod->quiet = (*old)->quiet;
 		pod->later = (*old)->later;
 		pod->asked = (*old)->asked;
+		pod->unhelped = (*old)->unhelped;
+		pod->vain = (*old)->vain;
 		pod->told = gs_steal((*old)->told);
 		shadow_pod_free(*old);
 		*old = pod;

@@ -15,6 +15,13 @@
  */
 #define START_MS 300000
 #define SETTLE_MS 60000
+/*
+ * Who was not helped waits for something else, perhaps for ever: a card that is held for it all the
+ * same is nobody's. The second one may be where there is room; then there is a pause before each
+ * next one, twice as long each time.
+ */
+#define PAUSE_MIN_MS 60000
+#define PAUSE_MAX_MS 960000
 
 /* What is numbered. */
 enum numbers { ACCOUNTS, PLACES, NODES, NEEDS, N_NUMBERS };
@@ -191,6 +198,10 @@ static void plan_one(struct planning *p, struct shadow_pod *share)
 
 	if (share->later > p->now) {
 		look_again(p, share->later);
+		if (share->vain)
+			add(p, SHADOW_TELL, share,
+			    gs_strdup("a card was held for it where it found no room; another one "
+				      "is looked for later"));
 	} else if (share->too_large) {
 		add(p, SHADOW_TELL, share,
 		    gs_strdup("its selectors, affinity and tolerations are too large"));
@@ -229,11 +240,31 @@ static bool shares_with_new(const struct planning *p, const struct shadow_pod *s
 	return false;
 }
 
+/* Has the one that was made for it not helped, and gone? */
+static void look_at_own(const struct planning *p, struct shadow_pod *share,
+			const struct supply *own)
+{
+	uint64_t pause = share->vain ? PAUSE_MIN_MS : 0;
+
+	if (own) {
+		share->unhelped = settled(p, own->shadow);
+		return;
+	}
+	if (!share->unhelped)
+		return;
+	share->unhelped = false;
+	for (unsigned int i = 1; i < share->vain && pause < PAUSE_MAX_MS; i++)
+		pause *= 2;
+	share->vain++;
+	share->later = p->now + pause;
+}
+
 static void plan_share(struct planning *p, struct shadow_pod *share)
 {
 	struct supply *own = find_own(p, share), *supply = own ? own : find_spare(p, share);
 
 	p->plan->waiting++;
+	look_at_own(p, share, own);
 	if (supply) {
 		if (!own)
 			reserve(p, supply, share);

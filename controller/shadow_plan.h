@@ -3,7 +3,7 @@
  * Which shadow pods there should be: a pure function of the pods. A share pod that the scheduler
  * can't place for want of a share needs one, unless a shadow pod that is on its way serves it too;
  * a shadow pod that nobody needs goes, at once while it holds no card, else after a quiet time. One
- * is not needed by whom it did not help.
+ * is not needed by whom it did not help; after two of them there is a pause, which grows.
  */
 #ifndef GPUSHARE_CONTROLLER_SHADOW_PLAN_H
 #define GPUSHARE_CONTROLLER_SHADOW_PLAN_H
@@ -36,6 +36,8 @@ struct shadow_pod {
 	uint64_t quiet; /* a shadow pod: since when nobody uses it; 0: somebody does */
 	uint64_t later; /* a share pod: nothing is made for it before; a shadow pod: it stays */
 	bool asked; /* one is being made for it, or it is being deleted */
+	bool unhelped; /* a share pod: the one that was made for it did not help */
+	unsigned int vain; /* a share pod: so many that did not help have gone */
 	char *told; /* a share pod: what its Event said last; NULL: none */
 };
 
