@@ -205,34 +205,48 @@ bool oversold_writes(const json_t *pod, const char *key)
 	return false;
 }
 
-int oversold_apply(json_t *pod, bool trusted, struct gs_err *err)
-{
-	const json_t *spec = pod_object(pod, "spec");
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < GS_ARRAY_SIZE(wares); i++) {
-		if (pod_resource(spec, "requests", wares[i].resource) ||
-		    pod_resource(spec, "limits", wares[i].resource))
-			return gs_err_set(err, EINVAL,
-					  "spec.resources: %s of the pod as a whole can't be "
-					  "over-sold; write it at the containers",
-					  wares[i].resource);
-		r = sell(pod, &wares[i], trusted, err);
-	}
-	return r;
-}
-
+/* @container: or a pod's spec */
 static bool has(const json_t *container, const struct ware *ware)
 {
 	return pod_resource(container, "requests", ware->resource) ||
 	       pod_resource(container, "limits", ware->resource);
 }
 
+/* Has the pod as a whole cpu or memory, and had it none in @before (NULL: it is new)? */
+static int check_whole(const json_t *before, const json_t *pod, const struct ware *ware,
+		       struct gs_err *err)
+{
+	if (!has(pod_object(pod, "spec"), ware) || has(pod_object(before, "spec"), ware))
+		return 0;
+	return gs_err_set(err, EINVAL,
+			  "spec.resources: %s of the pod as a whole can't be over-sold; write it "
+			  "at the containers",
+			  ware->resource);
+}
+
+int oversold_apply(json_t *pod, bool trusted, struct gs_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < GS_ARRAY_SIZE(wares); i++) {
+		r = check_whole(NULL, pod, &wares[i], err);
+		if (r == 0)
+			r = sell(pod, &wares[i], trusted, err);
+	}
+	return r;
+}
+
 int oversold_update(const json_t *before, const json_t *now, struct gs_err *err)
 {
 	struct walk old = { 0 }, new = { 0 };
 	const json_t *container;
+	int r;
 
+	for (size_t i = 0; i < GS_ARRAY_SIZE(wares); i++) {
+		r = check_whole(before, now, &wares[i], err);
+		if (r < 0)
+			return r;
+	}
 	while ((container = next(now, &new))) {
 		const json_t *was = next(before, &old);
 

@@ -27,7 +27,10 @@ int oversold_apply(json_t *pod, bool trusted, struct gs_err *err);
 /* Is @key one that oversold_apply() writes on this pod, or refuses with a better sentence? */
 bool oversold_writes(const json_t *pod, const char *key);
 
-/* Has a container of the updated pod @now cpu or memory that it had not in @before? -EACCES. */
+/*
+ * Has a container of the updated pod @now cpu or memory that it had not in @before, or the pod as a
+ * whole? -EACCES, -EINVAL.
+ */
 int oversold_update(const json_t *before, const json_t *now, struct gs_err *err);
 
 #endif
