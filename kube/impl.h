@@ -24,7 +24,7 @@ struct kube_tune {
 	unsigned int watch_quiet_ms; /* a watch is begun anew after so long without a byte */
 	unsigned int watch_short_ms; /* one that brought nothing and ended sooner was no good */
 	unsigned int page; /* pods in one answer to a list */
-	size_t pods_max; /* of this node: a kubelet runs a few hundred */
+	size_t pods_max; /* of this node: a kubelet runs a few hundred; who has ended goes first */
 	size_t object_max; /* bytes of one pod */
 	unsigned int deletes_max, deletes_active;
 	unsigned int events_max;

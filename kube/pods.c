@@ -13,6 +13,7 @@
 struct known {
 	char *namespace, *name, *uid;
 	unsigned int list; /* the list that last told it */
+	bool over; /* it has ended */
 };
 
 struct kube_pods {
@@ -33,6 +34,48 @@ static void forget(struct kube_pods *pods, size_t i)
 	pods->known[i] = pods->known[--pods->n_known];
 }
 
+static bool is_over(const struct kube_pod *pod)
+{
+	return pod->phase &&
+	       (strcmp(pod->phase, "Succeeded") == 0 || strcmp(pod->phase, "Failed") == 0);
+}
+
+static void tell_gone(const struct kube_pods *pods, const struct known *known)
+{
+	const struct kube *kube = pods->kube;
+	const struct kube_pod pod = { .namespace = known->namespace,
+				      .name = known->name,
+				      .uid = known->uid };
+
+	if (kube->ops.pod)
+		kube->ops.pod(&pod, true, kube->ops.arg);
+}
+
+/*
+ * One that has ended makes room for one that has not: a kubelet keeps what it refuses by the
+ * thousand, and whoever may make pods names a node.
+ */
+static bool make_room(struct kube_pods *pods)
+{
+	size_t i = 0;
+
+	while (i < pods->n_known && !pods->known[i].over)
+		i++;
+	if (i == pods->n_known)
+		return false;
+	tell_gone(pods, &pods->known[i]);
+	forget(pods, i);
+	return true;
+}
+
+static void tell_full(struct kube_pods *pods)
+{
+	if (!pods->full)
+		kube_note(pods->kube, "more than %zu pods of this node: the others are left out",
+			  pods->kube->tune.pods_max);
+	pods->full = true;
+}
+
 /* False: there are too many, and this is a new one. */
 static bool note_known(struct kube_pods *pods, const struct kube_pod *pod, bool gone)
 {
@@ -45,8 +88,12 @@ static bool note_known(struct kube_pods *pods, const struct kube_pod *pod, bool 
 			forget(pods, i);
 		return true;
 	}
-	if (i == pods->n_known && i >= pods->kube->tune.pods_max)
-		return false;
+	if (i == pods->n_known && i >= pods->kube->tune.pods_max) {
+		tell_full(pods);
+		if (is_over(pod) || !make_room(pods))
+			return false;
+		i = pods->n_known;
+	}
 	if (i == pods->n_known) {
 		pods->known = gs_grow(pods->known, i, sizeof(*pods->known));
 		pods->known[pods->n_known++] = (struct known){
@@ -56,21 +103,16 @@ static bool note_known(struct kube_pods *pods, const struct kube_pod *pod, bool 
 		};
 	}
 	pods->known[i].list = pods->list;
+	pods->known[i].over = is_over(pod);
 	return true;
 }
 
 static void tell(struct kube_pods *pods, const struct kube_pod *pod, bool gone)
 {
-	struct kube *kube = pods->kube;
+	const struct kube *kube = pods->kube;
 
-	if (note_known(pods, pod, gone)) {
-		if (kube->ops.pod)
-			kube->ops.pod(pod, gone, kube->ops.arg);
-	} else if (!pods->full) {
-		pods->full = true;
-		kube_note(kube, "more than %zu pods of this node: the others are left out",
-			  kube->tune.pods_max);
-	}
+	if (note_known(pods, pod, gone) && kube->ops.pod)
+		kube->ops.pod(pod, gone, kube->ops.arg);
 }
 
 static void on_object(struct js object, bool gone, void *arg)
@@ -102,17 +144,11 @@ static void on_synced(void *arg)
 	size_t i = 0;
 
 	while (i < pods->n_known) {
-		struct known *known = &pods->known[i];
-		struct kube_pod pod = { .namespace = known->namespace,
-					.name = known->name,
-					.uid = known->uid };
-
-		if (known->list == pods->list) {
+		if (pods->known[i].list == pods->list) {
 			i++;
 			continue;
 		}
-		if (kube->ops.pod)
-			kube->ops.pod(&pod, true, kube->ops.arg);
+		tell_gone(pods, &pods->known[i]);
 		forget(pods, i);
 	}
 	if (kube->ops.synced)

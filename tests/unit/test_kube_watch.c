@@ -98,6 +98,36 @@ static void test_too_many(void **state)
 	kubeclient_until(&client, "pod a/p6 u6 Running\n");
 }
 
+/* Whoever may make pods on this node may make many that are over; the others are wanted. */
+static void test_too_many_over(void **state)
+{
+	client.kube->tune.pods_max = 3;
+	for (int i = 0; i < 5; i++) {
+		char key[8], uid[8];
+
+		(void)snprintf(key, sizeof(key), "a/p%d", i);
+		(void)snprintf(uid, sizeof(uid), "u%d", i);
+		kubeclient_put(&client, key, uid, i % 2 ? "Failed" : "Succeeded", "");
+	}
+	kubeclient_put(&client, "b/one", "v1", "Running", "");
+	kubeclient_put(&client, "b/two", "v2", "Pending", "");
+	kube_watch_pods(client.kube);
+	kubeclient_until(&client, "note: more than 3 pods of this node: the others are left out\n"
+				  "gone a/p0 u0\npod b/one v1 Running\n"
+				  "gone a/p2 u2\npod b/two v2 Pending\nsynced\n");
+	/* one that is left out comes when there is room, and not before */
+	kubeclient_put(&client, "a/p0", "u0", "Failed", "");
+	kubeclient_put(&client, "b/three", "v3", "Running", "");
+	kubeclient_until(&client, "gone a/p1 u1\npod b/three v3 Running\n");
+	kubeclient_put(&client, "b/four", "v4", "Running", "");
+	kubeclient_tell(&client, "{'op':'remove','pod':'b/one'}");
+	kubeclient_until(&client, "gone b/one v1\n");
+	assert_int_equal(kubeclient_told(&client, "pod b/four"), 0);
+	kubeclient_put(&client, "a/p4", "u4", "Failed", "");
+	kubeclient_until(&client, "pod a/p4 u4 Failed\n");
+	assert_int_equal(kubeclient_told(&client, "note: "), 1);
+}
+
 static void test_pages(void **state)
 {
 	client.kube->tune.page = 2;
@@ -472,6 +502,7 @@ int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		test(too_many_over),
 		test(watch),
 		test(too_many),
 		test(pages),
