@@ -22,6 +22,8 @@
 /* After the API refused one, and after one of that name was still there. */
 #define REFUSED_MS 60000
 #define EXISTS_MS 3000
+/* Until there may be room for more Events. */
+#define UNTOLD_MS 5000
 /* Requests at a time, each with a connection of its own; whoever waits is planned for again. */
 #define MAKING_MAX 16
 /* More share pods than that are no cluster's. */
@@ -47,6 +49,7 @@ struct shadows {
 	struct pods shares, cards;
 	json_t *listed; /* UIDs that the list under way has told; NULL: none is */
 	bool synced;
+	bool untold; /* somebody was not told for want of room, and is to be told still */
 	uv_timer_t timer;
 	struct making *making;
 	unsigned int n_making;
@@ -198,6 +201,11 @@ static void tell(struct shadows *shadows, struct shadow_pod *share, const char *
 {
 	if (share->told && strcmp(share->told, text) == 0)
 		return;
+	/* a crowd's would push each other out, and nobody would be told again */
+	if (kube_event_room(shadows->controller->kube) == 0) {
+		shadows->untold = true;
+		return;
+	}
 	free(share->told);
 	share->told = gs_strdup(text);
 	kube_event(shadows->controller->kube, share->namespace, share->name, share->uid, type,
@@ -299,6 +307,7 @@ static void on_timer(uv_timer_t *timer)
 	shadow_plan(shadows->shares.v, shadows->shares.n, shadows->cards.v, shadows->cards.n,
 		    &rules, now, &plan);
 	count(shadows, plan.waiting);
+	shadows->untold = false;
 	for (size_t i = 0; i < plan.n; i++) {
 		const struct shadow_step *step = &plan.v[i];
 
@@ -310,6 +319,8 @@ static void on_timer(uv_timer_t *timer)
 		else
 			tell(shadows, step->pod, "Normal", step->text);
 	}
+	if (shadows->untold && (!plan.next_ms || plan.next_ms > now + UNTOLD_MS))
+		plan.next_ms = now + UNTOLD_MS;
 	if (plan.next_ms)
 		(void)uv_timer_start(timer, on_timer, plan.next_ms > now ? plan.next_ms - now : 1,
 				     0);

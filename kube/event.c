@@ -297,6 +297,15 @@ void kube_event(struct kube *kube, const char *namespace, const char *name, cons
 	send_next(events);
 }
 
+unsigned int kube_event_room(const struct kube *kube)
+{
+	unsigned int wait = 0, most = kube->tune.events_max / 2;
+
+	for (const struct event *e = kube->events ? kube->events->first : NULL; e; e = e->next)
+		wait += e->told != e->count;
+	return wait < most ? most - wait : 0;
+}
+
 unsigned long kube_events_dropped(const struct kube *kube)
 {
 	return kube->events_dropped;

@@ -194,6 +194,12 @@ void kube_delete_pod(struct kube *kube, const char *namespace, const char *name,
 void kube_event(struct kube *kube, const char *namespace, const char *name, const char *uid,
 		const char *type, const char *reason, const char *message);
 
+/*
+ * So many Events can be asked for now without one being lost that was not sent yet, and with room
+ * left for others.
+ */
+unsigned int kube_event_room(const struct kube *kube);
+
 /* How many Events were dropped so far, because too many waited or the server refused them. */
 unsigned long kube_events_dropped(const struct kube *kube);
 

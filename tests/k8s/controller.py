@@ -747,6 +747,15 @@ def test_shadow_cap():
     need(len(made()) == 3, made())
 
 
+def test_shadow_crowd_is_told():
+    """Each of many that wait is told why, though an API server takes few Events at a time."""
+    lead(shadow={"account_cards": 1, "share": 1})
+    for i in range(150):
+        share("s%d" % i, "u%d" % i)
+    until("all are told", lambda: len({e["involvedObject"]["uid"] for e in world.events()
+                                       if e["reason"] == "WaitsForCard"}) == 150, 90)
+
+
 def test_shadow_refused():
     """A quota: the user hears of it, and the API server is not asked without end."""
     c = lead()
