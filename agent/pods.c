@@ -77,39 +77,69 @@ static void drop(struct pods *pods, struct pod *pod)
 
 /* ---- Deleting. */
 
+/* One that is on its way. */
+struct deletion {
+	struct agent *agent;
+	char *label, *uid, *why;
+};
+
+/* One that was refused is tried again when the pod changes, as it does while it can't start. */
+static void try_later(struct deletion *deletion)
+{
+	struct pod *pod = find(deletion->agent->pods, deletion->uid);
+
+	if (!pod)
+		return;
+	pod->asked = false;
+	if (!pod->why)
+		pod->why = gs_steal(deletion->why);
+}
+
 static void on_deleted(int result, const struct gs_err *err, void *arg)
 {
-	char *label = arg;
+	struct deletion *deletion = arg;
 
-	if (result == 0)
-		gs_log_fields(GS_LOG_INFO, "a pod is deleted", "pod", label, NULL);
-	else
-		gs_log_fields(GS_LOG_ERROR, "a pod is not deleted", "pod", label, "why", err->msg,
-			      NULL);
-	free(label);
+	if (result == 0) {
+		gs_log_fields(GS_LOG_INFO, "a pod is deleted", "pod", deletion->label, NULL);
+	} else {
+		gs_log_fields(GS_LOG_ERROR, "a pod is not deleted", "pod", deletion->label, "why",
+			      err->msg, NULL);
+		try_later(deletion);
+	}
+	free(deletion->label);
+	free(deletion->uid);
+	free(deletion->why);
+	free(deletion);
 }
 
 static void delete_now(struct agent *agent, struct pod *pod)
 {
 	cleanup_free char *why = gs_steal(pod->why);
+	struct deletion *deletion;
 
 	if (pod->over && pod->unless_over)
 		return;
 	pod->asked = true;
 	kube_event(agent->kube, pod->ns, pod->name, pod->uid, "Normal", pod->reason, why);
-	kube_delete_pod(agent->kube, pod->ns, pod->name, pod->uid, on_deleted,
-			gs_asprintf("%s/%s", pod->ns, pod->name));
+	deletion = gs_calloc(1, sizeof(*deletion));
+	deletion->agent = agent;
+	deletion->label = gs_asprintf("%s/%s", pod->ns, pod->name);
+	deletion->uid = gs_strdup(pod->uid);
+	deletion->why = gs_steal(why);
+	kube_delete_pod(agent->kube, pod->ns, pod->name, pod->uid, on_deleted, deletion);
 }
 
 static void delete_pod(struct agent *agent, struct pod *pod, const char *reason, const char *why,
 		       bool unless_over)
 {
 	/* several of its containers may have borrowed */
-	if (!pod || pod->why || pod->asked)
+	if (!pod || pod->asked)
 		return;
-	pod->why = gs_strdup(why);
-	pod->reason = reason;
-	pod->unless_over = unless_over;
+	if (!pod->why) {
+		pod->why = gs_strdup(why);
+		pod->reason = reason;
+		pod->unless_over = unless_over;
+	}
 	if (pod->known)
 		delete_now(agent, pod);
 }

@@ -297,6 +297,44 @@ static void without_kubernetes_nothing_is_asked(void **state)
 	assert_false(pods_untold(&agent, GS_RESOURCE_SHARE));
 }
 
+/* What the server refused is asked again when the pod changes, as one does that can't start. */
+static void one_that_is_refused_goes_later(void **state)
+{
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	start_and_look();
+	kubeclient_tell(&client, "{'op':'rule','match':'^DELETE','status':422}");
+	ended("one", "u1");
+	kubeclient_until_asked(&client, "\"DELETE ", 1);
+	kubeclient_run(&client, 100);
+	assert_int_equal(logged("a pod is not deleted"), 1);
+	assert_int_equal(deletes(), 1);
+	kubeclient_put(&client, "a/one", "u1", "Running", "");
+	kubeclient_until_asked(&client, "\"DELETE ", 2);
+	kubeclient_run(&client, 100);
+	assert_int_equal(logged("a pod is deleted"), 1);
+	/* and when it is wanted once more */
+	kubeclient_put(&client, "a/three", "u3", "Running", "");
+	kubeclient_run(&client, 100);
+	kubeclient_tell(&client, "{'op':'rule','match':'^DELETE','status':422}");
+	ended("three", "u3");
+	kubeclient_until_asked(&client, "\"DELETE ", 3);
+	kubeclient_run(&client, 100);
+	ended("three", "u3");
+	kubeclient_until_asked(&client, "\"DELETE ", 4);
+	kubeclient_run(&client, 100);
+	/* another one that has its name by then stays */
+	kubeclient_put(&client, "a/two", "u2", "Running", "");
+	kubeclient_run(&client, 100);
+	kubeclient_tell(&client, "{'op':'rule','match':'^DELETE','status':422}");
+	ended("two", "u2");
+	kubeclient_until_asked(&client, "\"DELETE ", 5);
+	kubeclient_run(&client, 100);
+	kubeclient_tell(&client, "{'op':'remove','pod':'a/two'}");
+	kubeclient_put(&client, "a/two", "u4", "Running", "");
+	kubeclient_run(&client, 200);
+	assert_int_equal(deletes(), 5);
+}
+
 static void put_init(const char *phase, const char *resource)
 {
 	kubeclient_tell(&client,
@@ -340,6 +378,7 @@ int main(void)
 		TEST(by_uid_alone),
 		TEST(without_kubernetes_nothing_is_asked),
 		TEST(what_no_kubelet_tells),
+		TEST(one_that_is_refused_goes_later),
 	};
 
 	return cmocka_run_group_tests_name("pods", tests, setup_all, teardown_all);
