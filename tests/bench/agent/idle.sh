@@ -17,15 +17,19 @@ wrong() {
 }
 
 node_up cards=8 || wrong "no node"
-kubelet=$node/kubelet section=''
+kubelet=$node/kubelet section='' cri=none
 if [ -n "$PLUGINS" ]; then
 	mkdir -p $kubelet/device-plugins $kubelet/pod-resources
-	: >$node/uses
+	for i in 0 1 2 3 4 5 6 7; do
+		echo "default first$i first$i fakegpu.example/card" \
+			"$(cat /sys/class/fakegpu/fakegpu$i/uuid)"
+	done >$node/uses
+	cri=containerd
 	kubelet serve $kubelet $node/uses >$node/kubelet.out 2>&1 &
 	section="\"agent\": {\"device_plugins\": {\"kubelet_dir\": \"$kubelet\"}},"
 fi
 cat >/etc/gpushare/config.json <<-END
-	{"next": ["/vm/extra/sleeper"], "cri": "none", "vendor_dirs": ["$node/vendors.d"], $section
+	{"next": ["/vm/extra/sleeper"], "cri": "$cri", "vendor_dirs": ["$node/vendors.d"], $section
 	 "log": {"level": "info", "file": "$agent_log"}}
 END
 
