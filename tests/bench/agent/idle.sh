@@ -75,7 +75,8 @@ ours=$(echo "$ours" | tr ' ' '\n' | sort -u)
 before=$(ns $agent) all_before=$(ns $ours) begin=$(cut -d' ' -f1 /proc/uptime)
 sleep "$IDLE"
 after=$(ns $agent) all_after=$(ns $ours) end=$(cut -d' ' -f1 /proc/uptime)
-[ "$(kt dump | grep -c '^watch ')" = "$CONTAINERS" ] || wrong "not all are watched any more"
+[ "$(kt dump | grep -c '^watch ')" = "$CONTAINERS" ] ||
+	wrong "$(kt dump | grep -c "^watch ") of $CONTAINERS are watched still"
 echo "idle_ns $((after - before))"
 echo "idle_ns_all $((all_after - all_before))"
 echo "idle_s $(echo "$begin $end" | awk '{ print $2 - $1 }')"

@@ -20,9 +20,13 @@ client_end() {
 	rm -f "$NODE_DIR/client.pid"
 }
 
-# client_order WORD…
+# client_order WORD… (Nobody reads it where the client has died, or was not built.)
 client_order() {
-	echo "$*" >"$NODE_DIR/client.orders"
+	timeout 20 /bin/sh -c 'echo "$2" >"$1"' sh "$NODE_DIR/client.orders" "$*" || {
+		echo "the client takes no order:" >&2
+		cat "$NODE_DIR/log/client" >&2
+		return 1
+	}
 }
 
 # client_tells LINE: within a time that a busy machine keeps. The line is a pattern, whole.
