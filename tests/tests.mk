@@ -193,7 +193,7 @@ check-k8s: ## a real control plane, kubelet and containerd; lending, on a node i
 	@tests/k8s/cluster.sh --build
 	@tests/run k8s
 
-k8s-shell: ## a shell in a Kubernetes cluster of one node with our parts [root]
+k8s-shell: ## a shell in a Kubernetes cluster of one node, where pods share cards [root]
 	$(needs)
 	$(build)
 	@tests/k8s/cluster.sh

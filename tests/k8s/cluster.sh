@@ -7,8 +7,9 @@
 #	tests/k8s/cluster.sh --build         only builds Kubernetes, unless the cache has it
 #	tests/k8s/cluster.sh --build-beside COMMAND…
 #	                                     the same while that runs, behind it in priority
-#	tests/k8s/cluster.sh [COMMAND…]      a cluster for as long as that runs (a shell); kubectl
-#	                                     is in its PATH, and knows it
+#	tests/k8s/cluster.sh [COMMAND…]      a cluster for as long as that runs (a shell), with
+#	                                     agent, controller and two cards; kubectl, which knows
+#	                                     it, and kubectl gpushare are in its PATH
 
 # shellcheck source=tests/lib/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib/lib.sh"
@@ -24,6 +25,21 @@ cluster_start() {
 	devices_create
 	config_write
 	kubelet_start
+}
+
+# cluster_sharing: the same with agent, controller and a vendor's device plugin. Pods need no
+# runtime class.
+cluster_sharing() {
+	node_start
+	control_start
+	devices_create
+	agent_config
+	CONTAINERD_DEFAULT=gpushare kubelet_start
+	agent_account
+	vendor_plugin_start
+	agent_start
+	controller_start
+	within 60 node_has nvidia.com/gpu 2
 }
 
 # cluster_build_beside COMMAND…: tests wait for most of their time, and building takes ten minutes
@@ -58,11 +74,15 @@ cluster_main() {
 		return
 	}
 	[[ $wants != control_wants ]] || return 0
-	cluster_start
+	cluster_sharing
 	mkdir "$NODE_DIR/bin"
 	ln -s "$KUBE/kube" "$NODE_DIR/bin/kubectl"
+	ln -s "$GS_BIN/gpusharectl" "$NODE_DIR/bin/kubectl-gpushare"
 	(($# > 0)) || set -- /bin/bash
-	echo "cluster.sh: it runs; its logs are in $NODE_DIR/log" >&2
+	cat >&2 <<-EOT
+		cluster.sh: it runs; its logs are in $NODE_DIR/log
+		cluster.sh: no image can be pulled; pods that sleep have image: $IMAGE
+	EOT
 	node_exec /usr/bin/env "PATH=$NODE_DIR/bin:$PATH" "KUBECONFIG=$NODE_DIR/admin.conf" \
 		"KUBECACHEDIR=$NODE_DIR/kubectl" \
 		/bin/sh -c 'cd "$0" && exec "$@"' "$PWD" "$@" || rc=$?

@@ -7,17 +7,7 @@ source "$BATS_TEST_DIRNAME/cluster.sh"
 
 setup_file() {
 	kubelet_wants || return 0
-	node_start
-	control_start
-	devices_create
-	agent_config
-	# Neither pod names a runtime class.
-	CONTAINERD_DEFAULT=gpushare kubelet_start
-	agent_account
-	vendor_plugin_start
-	agent_start
-	controller_start
-	within 60 node_has nvidia.com/gpu 2
+	cluster_sharing
 }
 
 setup() {

@@ -111,8 +111,10 @@ controller_start() {
 
 # Nobody but the platform may write this; pods of our own namespace are asked about, too.
 controller_is_asked() {
-	POD_ANNOTATIONS='gpushare.k8s.io/vcpu: "1"' pod_spec probe |
-		kubectl create --dry-run=server -f - 2>&1 | grep -q 'denied the request'
+	local said
+	said=$(POD_ANNOTATIONS='gpushare.k8s.io/vcpu: "1"' pod_spec probe |
+		kubectl create --dry-run=server -f - 2>&1) || true
+	[[ $said == *'denied the request'* ]]
 }
 
 # controller_packaged [PLATFORM-USER…]: gpushare-controller with the rights that these manifests
