@@ -84,6 +84,43 @@ admitted() {
 	[ "$output" = no ]
 }
 
+@test "controller: the overlay and the configuration that its page shows" {
+	local dir=$NODE_DIR/gpushare
+	mkdir "$dir"
+	doc_block docs/controller.md overlay |
+		sed "s#\.\./gpushare-base#$(realpath --relative-to "$dir" \
+			"$GS_TOP/packaging/k8s/base")#" >"$dir/kustomization.yaml"
+	doc_block docs/controller.md cluster-config >"$dir/config.json"
+	# it fails for want of an installed catalogue
+	run "$GS_BIN/gpusharectl" config check "$dir/config.json"
+	matches "$output" "/config.json: ok"
+	kubectl create configmap gpushare-config -n gpushare-system --dry-run=client -o yaml \
+		--from-file="$dir/config.json" >"$dir/config.yaml"
+	kubectl kustomize "$dir" >"$dir/rendered"
+	equals "$(sed -n 's/^ *image: \(.*\):.*/\1/p' "$dir/rendered" | sort | xargs)" \
+		"registry.example/gpushare-agent registry.example/gpushare-controller"
+	grep -q '"image": "registry.example/pause:3.9"' "$dir/rendered"
+}
+
+@test "controller: the pods that the page for their authors shows" {
+	"$GS_PYTHON" - "$GS_TOP/docs/pod-author.md" >"$NODE_DIR/shown.yaml" <<-'EOT'
+		import re, sys, yaml
+		blocks = re.findall(r"^```yaml\n(.*?)^```", open(sys.argv[1]).read(), re.M | re.S)
+		shown = [yaml.safe_load(b) for b in blocks if b.startswith("apiVersion:")]
+		pod = {"apiVersion": "v1", "kind": "Pod"}
+		for o in shown: o["metadata"]["namespace"] = "default"
+		# what their controllers would make of them
+		shown += [dict(pod, metadata=dict(o["spec"]["template"].get("metadata", {}),
+		                                  name=o["metadata"]["name"], namespace="default"),
+		               spec=dict(o["spec"]["template"]["spec"], restartPolicy="Never"))
+		          for o in shown if "template" in o["spec"]]
+		yaml.safe_dump_all(shown, sys.stdout)
+	EOT
+	run kubectl create --dry-run=server -f "$NODE_DIR/shown.yaml" -o name
+	equals "$(xargs <<<"$output")" \
+		"pod/dev deployment.apps/serve job.batch/batch pod/serve pod/batch"
+}
+
 @test "controller: while none runs, others' changes go on, and nobody gets past the webhook" {
 	pod before ', "annotations": {"gpushare.k8s.io/share": "true"}' '' \
 		', "resources": {"limits": {"nvidia.com/gpu": "1"}}'
