@@ -121,6 +121,32 @@ admitted() {
 		"pod/dev deployment.apps/serve job.batch/batch pod/serve pod/batch"
 }
 
+# limited QUOTA: the API server has counted what is there, and refuses what is beyond it.
+limited() {
+	[[ -n $(kubectl get resourcequota "$1" -n team-a -o 'jsonpath={.status.hard}') ]]
+}
+
+@test "controller: spot pods, data jobs and share pods, and the quotas that its page shows" {
+	local asks=', "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}'
+	local computes='"limits": {"cpu": "2", "memory": "1Gi"' in_team=', "namespace": "team-a"'
+	kubectl create namespace team-a >/dev/null
+	# The numbers smaller, so that one pod is too much. doc_block would take indentation away.
+	sed -n '/<!-- test: quota -->/,/^```$/{/^<!--\|^```/d; p}' "$GS_TOP/docs/controller.md" |
+		sed 's/requests.cpu: "100"/requests.cpu: "1"/; s/share-gpu: "8"/share-gpu: "1"/
+			s/vcpu: 100k/vcpu: 3k/' >"$NODE_DIR/quota.yaml"
+	kubectl create -f "$NODE_DIR/quota.yaml" >/dev/null
+	within 20 limited computing
+	within 20 limited cards
+	fails_with "exceeded quota: computing" \
+		pod plain "$in_team" '' ", \"resources\": {$computes}}"
+	pod job "$in_team" ', "priorityClassName": "gpushare-data"' "$asks"
+	fails_with "exceeded quota: cards, requested: requests.gpushare/vcpu=2k" \
+		pod another "$in_team" ', "priorityClassName": "gpushare-data"' "$asks"
+	fails_with "exceeded quota: cards, requested: requests.gpushare/share-gpu=2" \
+		pod shares "$in_team, \"annotations\": {\"gpushare.k8s.io/share\": \"true\"}" '' \
+		', "resources": {"limits": {"nvidia.com/gpu": "2"}}'
+}
+
 @test "controller: while none runs, others' changes go on, and nobody gets past the webhook" {
 	pod before ', "annotations": {"gpushare.k8s.io/share": "true"}' '' \
 		', "resources": {"limits": {"nvidia.com/gpu": "1"}}'
