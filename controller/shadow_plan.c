@@ -187,7 +187,9 @@ static void tell_supply(struct planning *p, struct shadow_pod *share, const stru
 	else
 		add(p, SHADOW_TELL, share,
 		    gs_asprintf("a card to be shared is held on node %s%s", shadow->node,
-				settled(p, shadow) ? ", where it still finds no room" : ""));
+				!shadow->runs	   ? ", by a pod that does not run yet" :
+				settled(p, shadow) ? ", where it still finds no room" :
+						     ""));
 }
 
 static void plan_one(struct planning *p, struct shadow_pod *share)

@@ -206,6 +206,31 @@ static void test_in_vain(void **state)
 	plans(2, "make a");
 }
 
+/* tells WORDS: the plan's first step is an Event that has them. */
+static void tells(uint64_t now, const char *words)
+{
+	struct shadow_plan plan = { 0 };
+
+	shadow_plan(shares, n_shares, shadows, n_shadows, &rules, now, &plan);
+	assert_int_equal(plan.v[0].act, SHADOW_TELL);
+	assert_non_null(strstr(plan.v[0].text, words));
+	shadow_plan_free(&plan);
+}
+
+static void test_words(void **state)
+{
+	shadow("s", "", 1, "a");
+	share("a", "", 1);
+	tells(1, "is being looked for");
+	set(&shadows[0]->why, "3 Insufficient nvidia.com/gpu");
+	tells(1, "no card is free to be shared: 3 Insufficient");
+	set(&shadows[0]->node, "n1");
+	tells(1, "held on node n1, by a pod that does not run yet");
+	shadows[0]->runs = true;
+	tells(2, "held on node n1");
+	tells(60002, "held on node n1, where it still finds no room");
+}
+
 static void test_ending(void **state)
 {
 	shadow("s", "n1", 1, "a");
@@ -358,6 +383,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_its_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_help, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_vain, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_words, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ending, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_settles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),

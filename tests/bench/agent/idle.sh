@@ -20,9 +20,13 @@ node_up cards=8 || wrong "no node"
 kubelet=$node/kubelet section='' cri=none
 if [ -n "$PLUGINS" ]; then
 	mkdir -p $kubelet/device-plugins $kubelet/pod-resources
-	for i in 0 1 2 3 4 5 6 7; do
-		echo "default first$i first$i fakegpu.example/card" \
-			"$(cat /sys/class/fakegpu/fakegpu$i/uuid)"
+	# The kubelet's word is taken on who holds a card.
+	i=0
+	while [ $i -lt "$CONTAINERS" ]; do
+		name=$([ $i -lt 8 ] && echo first$i || echo c$i)
+		echo "default $name $name fakegpu.example/card" \
+			"$(cat /sys/class/fakegpu/fakegpu$((i % 8))/uuid)"
+		i=$((i + 1))
 	done >$node/uses
 	cri=containerd
 	kubelet serve $kubelet $node/uses >$node/kubelet.out 2>&1 &
