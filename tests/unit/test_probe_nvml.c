@@ -17,17 +17,20 @@
 #include "tests/unit/fakecards.h"
 #include "tests/unit/tmpdir.h"
 
-static const char entry[] =
-	"{\"name\":\"fakenv\",\"title\":\"x\",\"mount_roots\":[\"\",\"/run/driver\"],\"nodes\":["
-	"{\"glob\":\"/dev/fakenvctl\",\"kind\":\"control\"},"
-	"{\"glob\":\"/dev/fakenv[0-9]*\",\"kind\":\"card\"},"
-	"{\"glob\":\"/dev/nvidia-caps/*\",\"kind\":\"card\"},"
-	"{\"glob\":\"/dev/dri/card*\",\"kind\":\"card\",\"drivers\":[\"fakenvdrv\"]}],"
-	"\"inventory\":{\"source\":\"nvml\",\"library\":\"libfakenvml.so\",\"slices\":\"mig\","
-	"\"id\":\"{uuid}\",\"select\":\"{uuid}\"},"
-	"\"driver\":{\"chrdev\":[\"fakenv*\"],\"hook_nodes\":[\"/dev/fakenvctl\",\"/dev/fakenv*\"],"
-	"\"revocable\":[\"/dev/fakenv[0-9]*\"]},"
-	"\"load\":{\"source\":\"nvml\",\"library\":\"libfakenvml.so\",\"processes\":\"nvml\"}}";
+#define ENTRY(library)                                                                               \
+	"{\"name\":\"fakenv\",\"title\":\"x\",\"mount_roots\":[\"\",\"/run/driver\"],\"nodes\":["    \
+	"{\"glob\":\"/dev/fakenvctl\",\"kind\":\"control\"},"                                        \
+	"{\"glob\":\"/dev/fakenv[0-9]*\",\"kind\":\"card\"},"                                        \
+	"{\"glob\":\"/dev/nvidia-caps/*\",\"kind\":\"card\"},"                                       \
+	"{\"glob\":\"/dev/dri/card*\",\"kind\":\"card\",\"drivers\":[\"fakenvdrv\"]}],"              \
+	"\"inventory\":{\"source\":\"nvml\",\"library\":\"" library "\",\"slices\":\"mig\","         \
+	"\"id\":\"{uuid}\",\"select\":\"{uuid}\"},"                                                  \
+	"\"driver\":{\"chrdev\":[\"fakenv*\"],\"hook_nodes\":[\"/dev/fakenvctl\",\"/dev/fakenv*\"]," \
+	"\"revocable\":[\"/dev/fakenv[0-9]*\"]},"                                                    \
+	"\"load\":{\"source\":\"nvml\",\"library\":\"" library "\",\"processes\":\"nvml\"}}"
+
+static const char entry[] = ENTRY("libfakenvml.so");
+static const char whole_path[] = ENTRY("/corex/nvml.so");
 
 struct scene {
 	char *root;
@@ -417,14 +420,10 @@ static void library_of_the_host_by_its_path(void **state)
 {
 	struct scene *s = *state;
 	cleanup_free char *host = gs_asprintf("%s/host", s->root);
-	cleanup_free char *text = NULL;
 	json_t *a;
 
-	text = gs_strdup(entry);
-	for (char *at = text; (at = strstr(at, "\"libfakenvml.so\""));)
-		memcpy(at, "\"/corex/nvml.so\"", strlen("\"/corex/nvml.so\""));
 	probe_free(&s->probe);
-	fakecards_tell(&s->probe, text);
+	fakecards_tell(&s->probe, whole_path);
 	fakecards_copy(s->root, "host/corex/nvml.so", "libfakenvml.so");
 	assert_int_equal(setenv(PROBE_HOST_ENV, host, 1), 0);
 	a = cards(s);
@@ -432,7 +431,7 @@ static void library_of_the_host_by_its_path(void **state)
 	json_decref(a);
 	assert_int_equal(unsetenv(PROBE_HOST_ENV), 0);
 	probe_free(&s->probe);
-	fakecards_tell(&s->probe, text);
+	fakecards_tell(&s->probe, whole_path);
 	a = cards(s);
 	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 0);
 	json_decref(a);
