@@ -98,7 +98,8 @@ part_plugins() {
 		"as agent_rss_kib, with device plugins at a kubelet"
 	ns="($(value idle_s) * 1e6)"
 	metric agent_plugins_cpu_permille "$(ratio "$(value idle_ns)" "$ns")" permille "" \
-		"as agent_cpu_permille, with them"
+		"as agent_cpu_permille, with them, and with a kubelet that has to be told of them \
+every ten seconds"
 }
 
 part_kubelet() {

@@ -17,25 +17,31 @@
 #include "tests/unit/fakecards.h"
 #include "tests/unit/tmpdir.h"
 
-#define ENTRY(library)                                                                               \
-	"{\"name\":\"fakenv\",\"title\":\"x\",\"mount_roots\":[\"\",\"/run/driver\"],\"nodes\":["    \
-	"{\"glob\":\"/dev/fakenvctl\",\"kind\":\"control\"},"                                        \
-	"{\"glob\":\"/dev/fakenv[0-9]*\",\"kind\":\"card\"},"                                        \
-	"{\"glob\":\"/dev/nvidia-caps/*\",\"kind\":\"card\"},"                                       \
-	"{\"glob\":\"/dev/dri/card*\",\"kind\":\"card\",\"drivers\":[\"fakenvdrv\"]}],"              \
-	"\"inventory\":{\"source\":\"nvml\",\"library\":\"" library "\",\"slices\":\"mig\","         \
-	"\"id\":\"{uuid}\",\"select\":\"{uuid}\"},"                                                  \
-	"\"driver\":{\"chrdev\":[\"fakenv*\"],\"hook_nodes\":[\"/dev/fakenvctl\",\"/dev/fakenv*\"]," \
-	"\"revocable\":[\"/dev/fakenv[0-9]*\"]},"                                                    \
-	"\"load\":{\"source\":\"nvml\",\"library\":\"" library "\",\"processes\":\"nvml\"}}"
-
-static const char entry[] = ENTRY("libfakenvml.so");
-static const char whole_path[] = ENTRY("/corex/nvml.so");
+static const char entry[] =
+	"{\"name\":\"fakenv\",\"title\":\"x\",\"mount_roots\":[\"\",\"/run/driver\"],\"nodes\":["
+	"{\"glob\":\"/dev/fakenvctl\",\"kind\":\"control\"},"
+	"{\"glob\":\"/dev/fakenv[0-9]*\",\"kind\":\"card\"},"
+	"{\"glob\":\"/dev/nvidia-caps/*\",\"kind\":\"card\"},"
+	"{\"glob\":\"/dev/dri/card*\",\"kind\":\"card\",\"drivers\":[\"fakenvdrv\"]}],"
+	"\"inventory\":{\"source\":\"nvml\",\"library\":\"%s\",\"slices\":\"mig\","
+	"\"id\":\"{uuid}\",\"select\":\"{uuid}\"},"
+	"\"driver\":{\"chrdev\":[\"fakenv*\"],\"hook_nodes\":[\"/dev/fakenvctl\",\"/dev/fakenv*\"],"
+	"\"revocable\":[\"/dev/fakenv[0-9]*\"]},"
+	"\"load\":{\"source\":\"nvml\",\"library\":\"%s\",\"processes\":\"nvml\"}}";
 
 struct scene {
 	char *root;
 	struct probe probe;
 };
+
+/* A probe that knows nothing yet gets the entry, with that library. */
+static void tell(struct scene *s, const char *library)
+{
+	cleanup_free char *text = gs_asprintf(entry, library, library);
+
+	probe_free(&s->probe);
+	fakecards_tell(&s->probe, text);
+}
 
 static void use_library(const struct scene *s, const char *library)
 {
@@ -52,7 +58,7 @@ static int setup(void **state)
 	fakecards_link(s->root, "dev/fakenv3", "/dev/null");
 	fakecards_link(s->root, "dev/fakenv5", "/dev/zero");
 	fakecards_link(s->root, "dev/fakenv13", "/dev/null"); /* its name has another number */
-	fakecards_tell(&s->probe, entry);
+	tell(s, "libfakenvml.so");
 	*state = s;
 	return 0;
 }
@@ -350,8 +356,7 @@ static void no_library_or_no_driver(void **state)
 	a = cards(s);
 	assert_non_null(strstr(fakecards_text(a, "error"), "libfakenvml.so: "));
 	json_decref(a);
-	probe_free(&s->probe);
-	fakecards_tell(&s->probe, entry);
+	tell(s, "libfakenvml.so");
 	assert_int_equal(unlink(tmpdir_path(s->root, "run/driver/usr/lib64/libfakenvml.so")), 0);
 	a = cards(s);
 	assert_non_null(strstr(fakecards_text(a, "error"), "libfakenvml.so"));
@@ -391,8 +396,7 @@ static void library_of_the_host(void **state)
 	json_decref(a);
 
 	/* A driver that came in a container of its own lies below the host's root, too. */
-	probe_free(&s->probe);
-	fakecards_tell(&s->probe, entry);
+	tell(s, "libfakenvml.so");
 	assert_int_equal(unlink(tmpdir_path(s->root, "host/usr/lib64/libfakenvml.so")), 0);
 	fakecards_copy(s->root, "host/run/driver/usr/lib64/libfakenvml.so", "libfakenvml.so");
 	a = cards(s);
@@ -400,8 +404,7 @@ static void library_of_the_host(void **state)
 	json_decref(a);
 
 	/* One that can't be loaded is named; what the container has itself is taken instead. */
-	probe_free(&s->probe);
-	fakecards_tell(&s->probe, entry);
+	tell(s, "libfakenvml.so");
 	assert_int_equal(unlink(tmpdir_path(s->root, "proc")), 0);
 	tmpdir_write(s->root, "proc/devices", "Character devices:\n195 fakenv\n");
 	tmpdir_write(s->root, "host/run/driver/usr/lib64/libfakenvml.so", "no library");
@@ -422,16 +425,14 @@ static void library_of_the_host_by_its_path(void **state)
 	cleanup_free char *host = gs_asprintf("%s/host", s->root);
 	json_t *a;
 
-	probe_free(&s->probe);
-	fakecards_tell(&s->probe, whole_path);
+	tell(s, "/corex/nvml.so");
 	fakecards_copy(s->root, "host/corex/nvml.so", "libfakenvml.so");
 	assert_int_equal(setenv(PROBE_HOST_ENV, host, 1), 0);
 	a = cards(s);
 	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 2);
 	json_decref(a);
 	assert_int_equal(unsetenv(PROBE_HOST_ENV), 0);
-	probe_free(&s->probe);
-	fakecards_tell(&s->probe, whole_path);
+	tell(s, "/corex/nvml.so");
 	a = cards(s);
 	assert_int_equal(json_array_size(fakecards_at(a, "cards")), 0);
 	json_decref(a);
