@@ -181,6 +181,11 @@ bench-kmod: ## KERNEL=6.1: what a hooked call and a return cost, as METRIC lines
 	$(vm_needs)
 	@KERNEL="$(KERNEL)" tests/bench/bench-kmod.sh
 
+bench-controller: ## gpushare-controller among 50,000 pods, as METRIC lines
+	$(needs)
+	$(build)
+	@$(PYTHON) tests/bench/bench-controller.py
+
 bench-agent: ## what the agent costs: a return, an idle node, as METRIC lines [root]
 	$(vm_needs)
 	@packaging/deps.sh --if-root test
@@ -200,4 +205,4 @@ k8s-shell: ## a shell in a Kubernetes cluster of one node, where pods share card
 
 .PHONY: programs tests fuzzers check check-packages check-unit check-golden check-san \
 	check-runtime check-deep pictures bench-runtime fuzz-runtime demo demo-runtime \
-	check-vm check-node vm-shell check-k8s k8s-shell bench-kmod bench-agent
+	check-vm check-node vm-shell check-k8s k8s-shell bench-kmod bench-agent bench-controller

@@ -15,7 +15,8 @@ Tests steer it through the socket DIR/admin.sock: one JSON object a connection, 
   {"op": "set", "path": P, "object": O} makes or changes any object; P is its path in the API;
       "untold": true                    no watch hears of it
   {"op": "unset", "path": P}            takes it away
-  {"op": "fill", "n": N, "object": O}   makes N pods fill/p0, ...; %d in O is the number
+  {"op": "fill", "n": N, "object": O, "name": P}
+                                        makes N pods fill/P0, ...; %d in O is the number
   {"op": "get", "path": P}              shows it
   {"op": "bookmark"}                    sends one to every watch
   {"op": "expire"}                      resourceVersions up to now are too old to watch from
@@ -127,7 +128,7 @@ def admin(ask):
         put(path_key(ask["path"])[:3], ask["object"], ask.get("untold", False))
     elif op == "fill":
         for i in range(ask["n"]):
-            key = "/api/v1/pods", "fill", "p%d" % i
+            key = "/api/v1/pods", "fill", ask.get("name", "p") + str(i)
             state.objects[key] = json.loads(json.dumps(ask["object"]).replace("%d", str(i)))
     elif op == "unset":
         key = path_key(ask["path"])[:3]
