@@ -12,8 +12,8 @@
 /* The parser: no recursion, one bit a level tells whether it is an object. */
 struct parser {
 	const char *text, *p, *end;
-	size_t depth;
-	unsigned char is_object[JS_DEPTH_MAX / 8 + 1];
+	size_t depth, max;
+	unsigned char is_object[JS_WRAPPED_DEPTH_MAX / 8 + 1];
 	const char *what; /* what is wrong at p */
 };
 
@@ -204,7 +204,7 @@ static bool in_object(const struct parser *ps)
 
 static bool enter(struct parser *ps, bool object)
 {
-	if (ps->depth == JS_DEPTH_MAX)
+	if (ps->depth == ps->max)
 		return fail(ps, NULL);
 	ps->depth++;
 	ps->is_object[ps->depth / 8] &= (unsigned char)~(1U << (ps->depth % 8));
@@ -270,9 +270,9 @@ static bool check_text(struct parser *ps)
 	return true;
 }
 
-int js_parse(const char *text, size_t len, struct js *ret, struct gs_err *err)
+static int parse(const char *text, size_t len, size_t max, struct js *ret, struct gs_err *err)
 {
-	struct parser ps = { 0 };
+	struct parser ps = { .max = max };
 	const char *start;
 	size_t line, col;
 
@@ -292,9 +292,19 @@ int js_parse(const char *text, size_t len, struct js *ret, struct gs_err *err)
 	}
 	js_where(text, ps.p, &line, &col);
 	if (!ps.what)
-		return gs_err_set(err, E2BIG, "line %zu, column %zu: nested deeper than %d", line,
-				  col, JS_DEPTH_MAX);
+		return gs_err_set(err, E2BIG, "line %zu, column %zu: nested deeper than %zu", line,
+				  col, max);
 	return gs_err_set(err, EINVAL, "line %zu, column %zu: %s", line, col, ps.what);
+}
+
+int js_parse(const char *text, size_t len, struct js *ret, struct gs_err *err)
+{
+	return parse(text, len, JS_DEPTH_MAX, ret, err);
+}
+
+int js_parse_wrapped(const char *text, size_t len, struct js *ret, struct gs_err *err)
+{
+	return parse(text, len, JS_WRAPPED_DEPTH_MAX, ret, err);
 }
 
 void js_where(const char *text, const char *at, size_t *ret_line, size_t *ret_col)

@@ -16,9 +16,10 @@
 
 /*
  * What is nested deeper is refused: the limit of Go's decoder, so no file that runc reads, and no
- * object that an API server takes; with room for what the server puts around it.
+ * object that an API server takes. What that server itself puts around an object is more.
  */
-#define JS_DEPTH_MAX (10000 + 8)
+#define JS_DEPTH_MAX 10000
+#define JS_WRAPPED_DEPTH_MAX (JS_DEPTH_MAX + 8)
 
 /* One value: a part of a text that js_parse() has checked. {0}: no such value. */
 struct js {
@@ -35,6 +36,9 @@ enum js_type { JS_NONE, JS_NULL, JS_BOOL, JS_NUMBER, JS_STRING, JS_ARRAY, JS_OBJ
  * -EINVAL: not JSON (the message has line and column); -E2BIG: nested deeper than JS_DEPTH_MAX.
  */
 int js_parse(const char *text, size_t len, struct js *ret, struct gs_err *err);
+
+/* The same up to JS_WRAPPED_DEPTH_MAX: an event of a watch, with an object inside. */
+int js_parse_wrapped(const char *text, size_t len, struct js *ret, struct gs_err *err);
 
 /* What kind of value that is; JS_NONE for {0}. */
 enum js_type js_type(struct js v);

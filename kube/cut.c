@@ -45,7 +45,7 @@ static int give(struct kube_cut *cut)
 			  cut->kube->tune.object_max);
 		cut->skip = false;
 	} else if (cut->buf.len > 0) {
-		r = js_parse(cut->buf.data, cut->buf.len, &object, NULL);
+		r = js_parse_wrapped(cut->buf.data, cut->buf.len, &object, NULL);
 		r = r < 0 || !js_is(object, JS_OBJECT) ? -EBADMSG : cut->object(object, cut->arg);
 	}
 	cut->buf.len = 0;

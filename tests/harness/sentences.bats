@@ -31,7 +31,7 @@ setup() {
 	finds '"Why a card is not lent" lacks "it is free"'
 	finds '"Why a pod is refused" lacks "no critical pod may be a spot pod"'
 	finds '"What is wrong" lacks "holding %s has its quarantine:'
-	finds '"Share pods and shadow pods" lacks "it is held on node %s"'
+	finds '"Share pods and shadow pods" lacks "it is held on node %s%s"'
 }
 
 @test "an Event" {

@@ -217,6 +217,9 @@ static void depth_is_bounded(void **state)
 	(void)parse(objects);
 	(void)parse(mixed);
 	assert_int_equal(js_parse(deeper, strlen(deeper), &v, &err), -E2BIG);
+	assert_non_null(strstr(err.msg, "10000"));
+	assert_int_equal(js_parse_wrapped(deeper, strlen(deeper), &v, &err), 0);
+	assert_int_equal(js_parse_wrapped(open, strlen(open), &v, &err), -E2BIG);
 	assert_non_null(strstr(err.msg, "10008"));
 	assert_int_equal(js_parse(open, strlen(open), &v, &err), -E2BIG);
 	assert_int_equal(js_parse(wrong, strlen(wrong), &v, &err), -EINVAL);
