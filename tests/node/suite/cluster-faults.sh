@@ -51,7 +51,7 @@ lend_round() {
 	sleep 4
 	there_again $what
 	sleep 4
-	check "$say: the spot pod goes on" unharmed "$spot" "$container"
+	check "$say: the spot pod goes on" wait_for $long unharmed "$spot" "$container"
 	check "$say: ... with the card" spot_runs
 	check "$say: which is lent" away
 
@@ -61,7 +61,7 @@ lend_round() {
 	there_again $what
 	check "$say: the spot pod is deleted" wait_for 180 pod_gone "$spot"
 	check "$say: the next one waits" wait_for 180 spot_waits
-	check "$say: the user's pod was not touched" unharmed dev "$user"
+	check "$say: the user's pod was not touched" wait_for $long unharmed dev "$user"
 	check "$say: the user goes away" goes_away
 }
 
