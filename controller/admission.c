@@ -19,6 +19,7 @@
 #include "controller/pod.h"
 #include "controller/share.h"
 #include "controller/spot.h"
+#include "controller/warn.h"
 #include "gpushare/annotations.h"
 #include "gpushare/resources.h"
 
@@ -188,9 +189,10 @@ static int on_update(const struct admission_policy *policy, const json_t *space,
 	return r;
 }
 
-/* Fills *ret_patch on creation; a refusal is an error. */
+/* Fills *ret_patch and *ret_warnings on creation; a refusal is an error. */
 static int decide(const struct admission_policy *policy, const json_t *space,
-		  const struct question *q, json_t **ret_patch, struct gs_err *err)
+		  const struct question *q, json_t **ret_patch, json_t **ret_warnings,
+		  struct gs_err *err)
 {
 	bool create = strcmp(q->operation, "CREATE") == 0;
 	cleanup_json json_t *pod = NULL;
@@ -215,9 +217,12 @@ static int decide(const struct admission_policy *policy, const json_t *space,
 		return on_update(policy, space, q, err);
 	pod = json_deep_copy(q->object);
 	r = on_create(policy, space, q, pod, err);
-	if (r == 0)
-		*ret_patch = patch_make(q->object, pod);
-	return r;
+	if (r < 0)
+		return r;
+	*ret_patch = patch_make(q->object, pod);
+	*ret_warnings = warn_make(q->object, asks_for_card(policy, q->object) ||
+						     pod_asks(q->object, GS_RESOURCE_SHARE));
+	return 0;
 }
 
 /* Whatever is between two of these is one value; those in strings count, too. */
@@ -234,7 +239,7 @@ int admission_review(const struct admission_policy *policy, const json_t *space,
 		     size_t len, json_t **ret, struct gs_err *err)
 {
 	cleanup_json json_t *review = NULL;
-	cleanup_json json_t *patch = NULL;
+	cleanup_json json_t *patch = NULL, *warnings = NULL;
 	struct gs_err why = { 0 };
 	struct question q = { 0 };
 	json_t *response;
@@ -249,7 +254,7 @@ int admission_review(const struct admission_policy *policy, const json_t *space,
 		r = read_question(policy, review, &q, err);
 	if (r < 0)
 		return r;
-	r = decide(policy, space, &q, &patch, &why);
+	r = decide(policy, space, &q, &patch, &warnings, &why);
 	response = json_pack("{s:s, s:b}", "uid", q.uid, "allowed", r == 0);
 	if (r < 0)
 		(void)json_object_set_new(response, "status",
@@ -262,6 +267,8 @@ int admission_review(const struct admission_policy *policy, const json_t *space,
 		(void)json_object_set_new(response, "patchType", json_string("JSONPatch"));
 		(void)json_object_set_new(response, "patch", json_string(encoded));
 	}
+	if (json_array_size(warnings) > 0)
+		(void)json_object_set(response, "warnings", warnings);
 	*ret = json_pack("{s:s, s:s, s:o}", "apiVersion", "admission.k8s.io/v1", "kind",
 			 "AdmissionReview", "response", response);
 	return 0;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/annotation.h"
 #include "common/cleanup.h"
 #include "common/grant.h"
-#include "common/nearest.h"
 #include "common/quantity.h"
 #include "common/sources.h"
 #include "common/xalloc.h"
@@ -85,46 +85,6 @@ static int read_from(const struct spec *spec, const struct who *who, struct requ
 	return 0;
 }
 
-/* A key without the part that all of ours have. */
-#define NAME(key) (&(key)[sizeof(GS_ANNOTATION_PREFIX) - 1])
-
-static const char *const names[] = {
-	NAME(GS_KEY_FROM),	   NAME(GS_KEY_PARTITION), NAME(GS_KEY_USER_ID),
-	NAME(GS_KEY_VCPU),	   NAME(GS_KEY_VMEM),	   NAME(GS_KEY_GRANT),
-	NAME(GS_KEY_SHARE),	   NAME(GS_KEY_LEND),	   NAME(GS_KEY_LEND_AFTER),
-	NAME(GS_KEY_IDENTITY),	   NAME(GS_KEY_SHADOW),	   NAME(GS_KEY_SHADOW_FOR),
-	NAME(GS_KEY_SHADOW_PLACE),
-};
-/* Those that may end in a dot and a container's name. */
-static const char *const each[] = { NAME(GS_KEY_FROM), NAME(GS_KEY_VCPU), NAME(GS_KEY_VMEM) };
-
-static bool is_one_of(const char *name, size_t len, const char *const *words, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strncmp(name, words[i], len) == 0 && !words[i][len])
-			return true;
-	return false;
-}
-
-/* The key that was meant by @name, quoted; NULL: none is near. */
-static char *meant_key(const char *name, size_t len)
-{
-	const char *dot = memchr(name, '.', len);
-	const char *near = dot ? gs_nearest(name, (size_t)(dot - name), each, GS_ARRAY_SIZE(each)) :
-				 NULL;
-	cleanup_free char *key = NULL;
-
-	if (near) {
-		key = gs_asprintf(GS_ANNOTATION_PREFIX "%s%s", near, dot);
-	} else {
-		near = gs_nearest(name, len, names, GS_ARRAY_SIZE(names));
-		if (!near)
-			return NULL;
-		key = gs_asprintf(GS_ANNOTATION_PREFIX "%s", near);
-	}
-	return gs_quote(key, strlen(key));
-}
-
 void request_unknown_keys(const struct spec *spec, struct gs_strv *ret)
 {
 	struct js_iter it = js_iter(spec->annotations);
@@ -132,22 +92,10 @@ void request_unknown_keys(const struct spec *spec, struct gs_strv *ret)
 
 	while (ret->n < REQUEST_UNKNOWN_MAX && js_next_member(&it, &k, &v)) {
 		cleanup_free char *key = js_string(k);
-		cleanup_free char *quoted = NULL;
-		cleanup_free char *meant = NULL;
-		const char *name, *dot;
+		char *wrong = key ? gs_annotation_unknown(key) : NULL;
 
-		if (!key || strncmp(key, GS_ANNOTATION_PREFIX, strlen(GS_ANNOTATION_PREFIX)) != 0)
-			continue;
-		name = NAME(key);
-		dot = strchr(name, '.');
-		if (is_one_of(name, strlen(name), names, GS_ARRAY_SIZE(names)) ||
-		    (dot && is_one_of(name, (size_t)(dot - name), each, GS_ARRAY_SIZE(each))))
-			continue;
-		quoted = gs_quote(key, strlen(key));
-		meant = meant_key(name, strlen(name));
-		gs_strv_take(ret,
-			     gs_asprintf("annotation %s is none of gpushare's%s%s", quoted,
-					 meant ? "; the nearest is " : "", meant ? meant : ""));
+		if (wrong)
+			gs_strv_take(ret, wrong);
 	}
 }
 

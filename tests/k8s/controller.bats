@@ -37,6 +37,12 @@ teardown_file() {
 		"resources": {"limits": {"gpushare/spot-gpu": "1", "cpu": "1", "memory": "1Gi"}}'
 }
 
+@test "controller: who misspells a key is warned, and has the pod" {
+	run pod warned ', "annotations": {"gpushare.k8s.io/shaer": "true"}' '' ''
+	[ "$status" = 0 ]
+	matches "$output" 'Warning: gpushare:.*"gpushare.k8s.io/shaer" is none.*pod/warned created'
+}
+
 @test "controller: who has no room to share gets a shadow pod, for as long as it waits" {
 	local uid why="0/1 nodes are available: 1 Insufficient gpushare/share-gpu."
 	pod share '' '' ', "resources": {"limits": {"gpushare/share-gpu": "1"}}'

@@ -51,6 +51,8 @@ static json_t *ask(const char *name, const struct admission_policy *policy, cons
 	patch = patch_decode(json_string_value(json_object_get(response, "patch")));
 	if (patch)
 		json_object_set_new(ret, "patch", patch);
+	if (json_object_get(response, "warnings"))
+		json_object_set(ret, "warnings", json_object_get(response, "warnings"));
 	if (json_object_get(response, "status"))
 		json_object_set(ret, "message",
 				json_object_get(json_object_get(response, "status"), "message"));
