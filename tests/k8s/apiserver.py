@@ -196,12 +196,20 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
+    def setup(self):
+        super().setup()
+        self.epoch = state.epoch
+
     def do(self):
         url = urlsplit(self.path)
         query = {k: v[0] for k, v in parse_qs(url.query).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         what = "%s %s" % (self.command, self.path)
         with state.change:
+            # The last words of a client from before: they use up no rule of those who came since.
+            if self.epoch != state.epoch:
+                self.close_connection = True
+                return
             state.log.append({
                 "what": what, "body": body, "time": time.monotonic(),
                 "port": self.client_address[1], "type": self.headers.get("Content-Type", ""),
