@@ -509,7 +509,7 @@ def test_shadow_story():
               "podAffinity": {"x": 1}})
     p = until("a shadow pod is made", lambda: shadow("u1"))
     spec, meta = p["spec"], p["metadata"]
-    one = {"cpu": "10m", "memory": "16Mi", "nvidia.com/gpu": "1"}
+    one = {"cpu": "50m", "memory": "16Mi", "nvidia.com/gpu": "1"}
     need(spec["containers"][0]["resources"] == {"limits": one, "requests": one}, spec)
     need(spec["nodeSelector"] == {"pool": "a"} and spec["priorityClassName"] == "high" and
          spec["tolerations"] == [{"key": "k", "operator": "Exists"}] and

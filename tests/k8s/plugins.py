@@ -680,7 +680,8 @@ def a_grant_that_is_younger_than_the_question():
     need(is_written(annotations)["state"] == "active", "it was revoked by an older answer")
 
 
-def a_share_pod_without_its_shadow_pod():
+def a_share_pod_runs():
+    """With a shadow pod's card; gives its annotations and its process."""
     KUBELET.start()
     AGENT.start()
     shadow(0)
@@ -689,8 +690,12 @@ def a_share_pod_without_its_shadow_pod():
     is_written(annotations)
     KUBELET.uses["team-a", "share", "train"] = {SHARE: ["fakegpu-GPU-0::0"]}
     NODE.container("share", specs.dumps(share_pod("share", annotations)), ("hooked",))
+    return annotations, NODE.sleeps["share"]
+
+
+def a_share_pod_without_its_shadow_pod():
+    _, process = a_share_pod_runs()
     time.sleep(15)
-    process = NODE.sleeps["share"]
     need(process.poll() is None, "it ended while its shadow pod was there")
     del KUBELET.uses["team-a", "shadow-0", "hold"]
     wait_for("its end", lambda: process.poll() == -9)
@@ -699,15 +704,7 @@ def a_share_pod_without_its_shadow_pod():
 
 def a_kubelet_that_does_not_know_its_pods_yet():
     """It was started anew, and hears of them from an API server that is away."""
-    KUBELET.start()
-    AGENT.start()
-    shadow(0)
-    KUBELET.lists_it(SHARE, {k: v for k, v in ALL.items() if "GPU-0" in k})
-    annotations = KUBELET.allocate(SHARE, "fakegpu-GPU-0::0")
-    is_written(annotations)
-    KUBELET.uses["team-a", "share", "train"] = {SHARE: ["fakegpu-GPU-0::0"]}
-    NODE.container("share", specs.dumps(share_pod("share", annotations)), ("hooked",))
-    process = NODE.sleeps["share"]
+    annotations, process = a_share_pod_runs()
     time.sleep(45)  # its word counts by now, and the grant is no new one
     KUBELET.knows = False
     time.sleep(30)

@@ -67,13 +67,15 @@ check "it offers two cards" wait_for $long node_offers $resource 2
 
 say="switch"
 check "$say: a Deployment of two is made" switch_deployment
-check "$say: both pods run" wait_for 120 switch_runs
+check "$say: both pods run" wait_for 400 switch_runs
 check "$say: one shadow pod holds a card for them" shadows 1
 mapfile -t names < <(kubectl get pods -l app=service -o name | sed 's,^pod/,,')
 cards=$(card_of "${names[0]}")
 check "$say: the first one has a card" test "${#cards}" = 1
 is "$say: ... and the other one the same" "$(card_of "${names[1]}")" "$cards"
 kubectl delete deployment service --now >/dev/null
+# Its pods would have their grace.
+kubectl delete pods -l app=service --now >/dev/null
 check "$say: when they are gone it goes, too" wait_for $long shadows 0
 
 say="free card"
