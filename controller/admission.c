@@ -103,7 +103,9 @@ static bool has_our_key(const json_t *object)
 	return false;
 }
 
-static bool asks_for_card(const struct admission_policy *policy, const json_t *pod)
+/* @side: "limits" or "requests". */
+static bool asks_for_card(const struct admission_policy *policy, const json_t *pod,
+			  const char *side)
 {
 	for (int list = 0; list < POD_EPHEMERAL; list++) {
 		const json_t *container;
@@ -112,9 +114,9 @@ static bool asks_for_card(const struct admission_policy *policy, const json_t *p
 		size_t i;
 
 		json_array_foreach(pod_containers(pod, list), i, container) {
-			json_t *limits = pod_object(pod_object(container, "resources"), "limits");
+			json_t *amounts = pod_object(pod_object(container, "resources"), side);
 
-			json_object_foreach(limits, name, v) {
+			json_object_foreach(amounts, name, v) {
 				if (gs_glob_any(&policy->cards, name))
 					return true;
 			}
@@ -126,7 +128,14 @@ static bool asks_for_card(const struct admission_policy *policy, const json_t *p
 static bool is_ours(const struct admission_policy *policy, const json_t *space, const json_t *pod)
 {
 	return has_our_key(pod) || oversold_is(policy, pod) || pod_asks(pod, GS_RESOURCE_SHARE) ||
-	       (keys_are_in(space) && asks_for_card(policy, pod));
+	       (keys_are_in(space) && asks_for_card(policy, pod, "limits"));
+}
+
+/* As share_apply() sees it, which takes cards from both sides and leaves shares. */
+static bool has_something_to_share(const struct admission_policy *policy, const json_t *pod)
+{
+	return pod_asks(pod, GS_RESOURCE_SHARE) || asks_for_card(policy, pod, "limits") ||
+	       asks_for_card(policy, pod, "requests");
 }
 
 /* What the API server would refuse later, but what we write into keys and messages before. */
@@ -220,8 +229,7 @@ static int decide(const struct admission_policy *policy, const json_t *space,
 	if (r < 0)
 		return r;
 	*ret_patch = patch_make(q->object, pod);
-	*ret_warnings = warn_make(q->object, asks_for_card(policy, q->object) ||
-						     pod_asks(q->object, GS_RESOURCE_SHARE));
+	*ret_warnings = warn_make(q->object, has_something_to_share(policy, q->object));
 	return 0;
 }
 
