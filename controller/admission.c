@@ -198,7 +198,7 @@ static int on_update(const struct admission_policy *policy, const json_t *space,
 	return r;
 }
 
-/* Fills *ret_patch and *ret_warnings on creation; a refusal is an error. */
+/* Fills *ret_patch on creation, and *ret_warnings on updates as well; a refusal is an error. */
 static int decide(const struct admission_policy *policy, const json_t *space,
 		  const struct question *q, json_t **ret_patch, json_t **ret_warnings,
 		  struct gs_err *err)
@@ -222,13 +222,16 @@ static int decide(const struct admission_policy *policy, const json_t *space,
 	r = check_containers(q->object, err);
 	if (r < 0)
 		return r;
-	if (!create)
-		return on_update(policy, space, q, err);
-	pod = json_deep_copy(q->object);
-	r = on_create(policy, space, q, pod, err);
+	if (create) {
+		pod = json_deep_copy(q->object);
+		r = on_create(policy, space, q, pod, err);
+	} else {
+		r = on_update(policy, space, q, err);
+	}
 	if (r < 0)
 		return r;
-	*ret_patch = patch_make(q->object, pod);
+	if (create)
+		*ret_patch = patch_make(q->object, pod);
 	*ret_warnings = warn_make(q->object, has_something_to_share(policy, q->object));
 	return 0;
 }

@@ -43,6 +43,7 @@ void admission_policy_free(struct admission_policy *policy);
  *   changes nothing when it meets its own result.
  * - What they or controller/spot.h refuse is answered with code 403 and a sentence; on an update
  *   only what it changes counts. An object that can't be understood is refused, too.
+ * - What is allowed has the warnings of controller/warn.h; on an update all that hold for the pod.
  *
  * -EINVAL: the text is no such question, so that there is nothing to answer to; or it is made of
  * more values than any pod.

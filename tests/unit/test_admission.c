@@ -300,6 +300,47 @@ static void names_in_messages(void **state)
 	assert_non_null(strstr(message, "gpushare.k8s.io/lend"));
 }
 
+/* What kubectl shows: short lines that move no cursor, and not more of them than one reads. */
+static void warnings_are_bounded(void **state)
+{
+	static const char *const operations[] = { "CREATE", "UPDATE" };
+
+	for (size_t i = 0; i < GS_ARRAY_SIZE(operations); i++) {
+		cleanup_json json_t *review = question(operations[i], pod, pod);
+		json_t *object = json_object_get(json_object_get(review, "request"), "object");
+		json_t *annotations =
+			json_object_get(json_object_get(object, "metadata"), "annotations");
+		cleanup_json json_t *answer = NULL;
+		const json_t *warnings;
+		json_t *v;
+		size_t j;
+
+		for (int k = 0; k < 1000; k++) {
+			cleanup_free char *from = gs_asprintf(
+				"gpushare.k8s.io/container-devices-from%s\x1b[2J\n\xc3\xa4%d%0200d",
+				k % 2 ? "." : "", k, 0);
+			cleanup_free char *near = gs_asprintf(
+				"gpushare.k8s.io/container-device-from.\x1b[2J%d%0200d", k, 0);
+
+			json_object_set_new(annotations, k % 3 ? from : near, json_string("x"));
+		}
+		assert_int_equal(ask(review, &answer), 0);
+		assert_true(allowed(answer));
+		warnings = json_object_get(json_object_get(answer, "response"), "warnings");
+		assert_int_equal(json_array_size(warnings), 6);
+		json_array_foreach(warnings, j, v) {
+			const char *text = json_string_value(v);
+
+			/* of what is longer the API server cuts the end off */
+			assert_in_range(strlen(text), 1, 256);
+			for (; *text; text++)
+				assert_in_range(*text, 0x20, 0x7e);
+		}
+		assert_string_equal(json_string_value(json_array_get(warnings, 5)),
+				    "gpushare: 995 more");
+	}
+}
+
 static void keys_of_a_name_too_long(void **state)
 {
 	static const char format[] =
@@ -349,6 +390,7 @@ int main(void)
 		cmocka_unit_test(any_value_may_be_anything),
 		cmocka_unit_test(huge_pods),
 		cmocka_unit_test(names_in_messages),
+		cmocka_unit_test(warnings_are_bounded),
 		cmocka_unit_test(keys_of_a_name_too_long),
 		cmocka_unit_test(base64),
 		cmocka_unit_test(pointers_are_escaped),
