@@ -200,8 +200,7 @@ static void on_pod(const struct kube_pod *told, bool gone, void *arg)
 		return;
 	}
 	pod->known = true;
-	pod->over = told->phase &&
-		    (strcmp(told->phase, "Succeeded") == 0 || strcmp(told->phase, "Failed") == 0);
+	pod->over = kube_pod_over(told);
 	pod->deleting = told->deleting;
 	pod->job = is_job(told);
 	pod->plain_cpu = told->plain_cpu;

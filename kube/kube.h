@@ -49,6 +49,9 @@ struct kube_pod {
 	size_t n_annotations;
 };
 
+/* Has it ended by itself, well or not? */
+bool kube_pod_over(const struct kube_pod *pod);
+
 struct kube_ops {
 	/*
 	 * A pod of this node came, changed or went; it is known by its UID, for a new one may come

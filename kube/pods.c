@@ -34,7 +34,7 @@ static void forget(struct kube_pods *pods, size_t i)
 	pods->known[i] = pods->known[--pods->n_known];
 }
 
-static bool is_over(const struct kube_pod *pod)
+bool kube_pod_over(const struct kube_pod *pod)
 {
 	return pod->phase &&
 	       (strcmp(pod->phase, "Succeeded") == 0 || strcmp(pod->phase, "Failed") == 0);
@@ -90,7 +90,7 @@ static bool note_known(struct kube_pods *pods, const struct kube_pod *pod, bool 
 	}
 	if (i == pods->n_known && i >= pods->kube->tune.pods_max) {
 		tell_full(pods);
-		if (is_over(pod) || !make_room(pods))
+		if (kube_pod_over(pod) || !make_room(pods))
 			return false;
 		i = pods->n_known;
 	}
@@ -103,7 +103,7 @@ static bool note_known(struct kube_pods *pods, const struct kube_pod *pod, bool 
 		};
 	}
 	pods->known[i].list = pods->list;
-	pods->known[i].over = is_over(pod);
+	pods->known[i].over = kube_pod_over(pod);
 	return true;
 }
 
